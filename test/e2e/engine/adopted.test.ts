@@ -1,12 +1,13 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { compose } from '../../../src/compose.ts';
 import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { codewordsIn, ended, expectSound, refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
+import { codewordsIn, ended, expectSound, refusedWith, run, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** Sessions that were made without Throughline, in a storage that every sandbox of the home uses. */
@@ -288,12 +289,12 @@ test('ten thousand turns are imported once, also when the process that imports t
   writeFileSync(join(natives.dir, `${id}.jsonl`), lines.map((one) => `${JSON.stringify(one)}\n`).join(''));
   const imported = () => home.query<{ n: number }>('SELECT count(*) AS n FROM turns WHERE imported = 1')[0]?.n;
   const options = { session: id, requestId: 'once', permissions: 'deny' } as const;
-  // Kills at two moments that may be before, during or after the import: it stores all turns or none.
-  for (const ms of [50, 200]) {
+  // Kills before the import has begun, and in the middle of its transaction.
+  for (const moment of [async () => {}, () => untilLongTransaction(home)]) {
     const host = await home.host();
     await host.engine.ensure({ key: 'chat' });
     const submitting = host.engine.submit('chat', WHICH_CODEWORDS, options).catch(() => null); // a killed host gives no answer
-    await Promise.race([submitting, new Promise((resolve) => setTimeout(resolve, ms))]);
+    await Promise.race([submitting, moment()]);
     await host.kill();
     expect([0, 10_000]).toContain(imported());
   }
@@ -304,3 +305,26 @@ test('ten thousand turns are imported once, also when the process that imports t
   expect(imported()).toBe(10_000);
   expect(await engine.conversation('chat')).toMatchObject({ head: 10_001, historyCount: 10_001 });
 });
+
+/** Waits until one transaction has held the write lock of the database for longer than a small one does. */
+async function untilLongTransaction(home: Home): Promise<void> {
+  let looks = 0;
+  await until('a long transaction runs', () => {
+    looks = isWriteLocked(home.file) ? looks + 1 : 0;
+    return looks === 3;
+  });
+}
+
+function isWriteLocked(file: string): boolean {
+  const db = new DatabaseSync(file, { timeout: 0 });
+  try {
+    db.exec('BEGIN IMMEDIATE');
+    db.exec('ROLLBACK');
+    return false;
+  } catch (error) {
+    expect(error).toMatchObject({ errcode: 5 }); // SQLITE_BUSY
+    return true;
+  } finally {
+    db.close();
+  }
+}

@@ -4,14 +4,14 @@ import { ask } from '../../contracts/agent-sandbox.ts';
 import { codewordsIn, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-/** Opens a session, which is used, and loses the answer: to us it says that it was locked. */
-function losesFirstAnswer(agent: Agent, asked: OpenHow[]): Agent {
+/** The agent. Its first session is opened and used, but the engine gets the answer that the session is locked. */
+function withFirstOpenReportedAsLocked(agent: Agent, opens: OpenHow[]): Agent {
   return {
     ...agent,
     async open(request) {
-      asked.push(request.how);
+      opens.push(request.how);
       const opened = await agent.open(request);
-      if (asked.length > 1 || !opened.ok) return opened;
+      if (opens.length > 1 || !opened.ok) return opened;
       await ask(opened.session, 'Hello.');
       await opened.session.close();
       return { ok: false, reason: 'locked', message: 'try again' };
@@ -19,15 +19,15 @@ function losesFirstAnswer(agent: Agent, asked: OpenHow[]): Agent {
   };
 }
 
-test('an id of ours that is in use was opened by an earlier attempt: it is resumed, and no other is made up', async () => {
+test('an assigned id that an earlier attempt has opened is resumed, and no other id is generated', async () => {
   await using home = new Home({ a: { ids: 'assigned' } });
-  const asked: OpenHow[] = [];
-  const engine = await home.engine({ agent: (agent) => losesFirstAnswer(agent, asked) });
+  const opens: OpenHow[] = [];
+  const engine = await home.engine({ agent: (agent) => withFirstOpenReportedAsLocked(agent, opens) });
   await engine.ensure({ key: 'chat' });
   const { turn } = await run(engine, 'chat', 'The codeword is amber.');
   expect(turn.state).toBe('completed');
-  expect(asked.map(({ kind }) => kind)).toEqual(['new', 'new', 'resume']);
-  expect(new Set(asked.map((how) => how.id)).size).toBe(1);
+  expect(opens.map(({ kind }) => kind)).toEqual(['new', 'new', 'resume']);
+  expect(new Set(opens.map((how) => how.id)).size).toBe(1);
   expect((await engine.sessions('chat')).map(({ id }) => id)).toEqual([turn.sessionId]);
   expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });

@@ -17,7 +17,7 @@ import {
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
-async function chat(home: Home, tuning = {}) {
+async function openChat(home: Home, tuning = {}) {
   const tl = await home.open({ retryMs: 10, ...tuning });
   const { id: sandbox } = await tl.engine.ensure({ key: 'chat' });
   return { tl, engine: tl.engine, log: join(home.sandboxes, sandbox, 'work', 'effects.log') };
@@ -30,7 +30,7 @@ test.each([
   ['exits', '/exit 3'],
 ])('an agent that %s in the middle of a turn leaves an interrupted turn with what it had said', async (_, end) => {
   await using home = new Home();
-  const { engine, log } = await chat(home);
+  const { engine, log } = await openChat(home);
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn, reply } = await run(
     engine,
@@ -47,10 +47,10 @@ test.each([
 
 test('the next turn is told of the interrupted one, and that the session may already have a part of it', async () => {
   await using home = new Home();
-  const { engine } = await chat(home);
+  const { engine } = await openChat(home);
   await run(engine, 'chat', 'The codeword is amber.');
-  const broken = await run(engine, 'chat', 'The codeword is birch.\n/die after-tool\n/tool write effects.log');
-  expect(broken.turn.state).toBe('interrupted');
+  const interrupted = await run(engine, 'chat', 'The codeword is birch.\n/die after-tool\n/tool write effects.log');
+  expect(interrupted.turn.state).toBe('interrupted');
   const { reply, receipt, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
   expect(receipt).toMatchObject({ rung: 'resume', unsettled: true, delivered: 1, carried: 2 });
@@ -63,9 +63,9 @@ test('the next turn is told of the interrupted one, and that the session may alr
   expect(sessions).toMatchObject([{ state: 'live', watermark: 4 }]);
 });
 
-test('trying again is a new turn that names the old one, and only when it is asked for', async () => {
+test('a retry is a new turn that names the old one, and happens only on request', async () => {
   await using home = new Home();
-  const { engine, log } = await chat(home);
+  const { engine, log } = await openChat(home);
   const { turn } = await run(engine, 'chat', '/tool write effects.log\n/exit 1');
   expect(effects(log)).toBe(1);
   const again = await engine.retry(turn.id, { requestId: 'again' });
@@ -76,9 +76,9 @@ test('trying again is a new turn that names the old one, and only when it is ask
   expect((await engine.turns('chat')).length).toBe(2);
 });
 
-test('a failure before any tool is tried again within the turn', async () => {
+test('a turn that fails before a tool has begun is tried again in another attempt', async () => {
   await using home = new Home();
-  const { engine } = await chat(home);
+  const { engine } = await openChat(home);
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn, reply } = await run(engine, 'chat', `/fail agent_failed 1\n${WHICH_CODEWORDS}`);
   expect(turn).toMatchObject({ state: 'completed', attempt: 2, failure: null });
@@ -88,16 +88,16 @@ test('a failure before any tool is tried again within the turn', async () => {
   await expectSound(engine, 'chat');
 });
 
-test('a failure that comes again and again fails the turn after as many attempts as are set', async () => {
+test('a turn that fails in every attempt fails after the number of attempts in the settings', async () => {
   await using home = new Home();
-  const { engine } = await chat(home, { attempts: 3 });
+  const { engine } = await openChat(home, { attempts: 3 });
   const { turn } = await run(engine, 'chat', '/fail agent_failed 99');
   expect(turn).toMatchObject({ state: 'failed', attempt: 3, failure: { code: 'agent_failed' } });
 });
 
-test('a failure after a tool has begun is not tried again', async () => {
+test('a turn that fails after a tool has begun is not tried again', async () => {
   await using home = new Home();
-  const { engine, log } = await chat(home);
+  const { engine, log } = await openChat(home);
   const { turn } = await run(engine, 'chat', '/tool write effects.log\n/fail agent_failed 1');
   expect(turn).toMatchObject({ state: 'failed', attempt: 1, failure: { code: 'agent_failed' } });
   expect(effects(log)).toBe(1);
@@ -105,17 +105,17 @@ test('a failure after a tool has begun is not tried again', async () => {
   expect(retries).toEqual([]);
 });
 
-test('garbage, endless lines and complaints are passed over, and the answer is whole', async () => {
+test('garbage, very long lines and messages on stderr are skipped, and the answer is complete', async () => {
   await using home = new Home();
-  const { engine } = await chat(home);
+  const { engine } = await openChat(home);
   const { turn, reply } = await run(engine, 'chat', `The codeword is amber.\n/stderr\n/garbage\n${WHICH_CODEWORDS}`);
   expect(turn.state).toBe('completed');
   expect(codewordsIn(reply)).toEqual(['amber']);
 });
 
-test('closing lets a running turn end within its grace', async () => {
+test('close() lets a running turn end within the grace period', async () => {
   await using home = new Home();
-  const { tl, engine } = await chat(home);
+  const { tl, engine } = await openChat(home);
   const { turn } = await engine.submit('chat', '/stream 20 5');
   await event(engine, 'chat', 'turn.update');
   await tl.close({ graceMs: 20_000 });
@@ -123,9 +123,9 @@ test('closing lets a running turn end within its grace', async () => {
   expect((await again.engine.turn(turn.id)).state).toBe('completed');
 });
 
-test('closing interrupts a turn that takes longer, and the turns behind it are run by the next process', async () => {
+test('close() interrupts a turn that takes longer than the grace period, and the next process runs the queued turns', async () => {
   await using home = new Home();
-  const { tl, engine } = await chat(home);
+  const { tl, engine } = await openChat(home);
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn } = await engine.submit('chat', '/say the beginning\n/hang');
   const queued = await engine.submit('chat', WHICH_CODEWORDS);
@@ -141,9 +141,9 @@ test('closing interrupts a turn that takes longer, and the turns behind it are r
   await expectSound(next.engine, 'chat');
 });
 
-test('closing before anything was sent leaves the turn queued for the next process', async () => {
+test('close() before the prompt was sent leaves the turn queued for the next process', async () => {
   await using home = new Home({ claude: { startMs: 600_000 } });
-  const { tl, engine } = await chat(home);
+  const { tl, engine } = await openChat(home);
   const { turn } = await engine.submit('chat', 'The codeword is amber.');
   await event(engine, 'chat', 'turn.started');
   await tl.close({ graceMs: 0 });
@@ -151,9 +151,9 @@ test('closing before anything was sent leaves the turn queued for the next proce
   expect((await ended(next.engine, turn)).state).toBe('completed');
 });
 
-test('a turn whose process was killed is ended by the next, with what the agent’s own storage has of it', async () => {
-  await using home = new Home({ claude: { survives: true } }); // the agent works on without us
-  const [{ engine, log }, runner] = await Promise.all([chat(home), home.host()]);
+test('a turn whose process was killed is ended by the next process, with what the agent’s storage has of it', async () => {
+  await using home = new Home({ claude: { survives: true } }); // the agent continues its turn without Throughline
+  const [{ engine, log }, runner] = await Promise.all([openChat(home), home.host()]);
   await runner.calls.ask('chat', 'The codeword is amber.');
   const { turn } = await runner.engine.submit('chat', '/say the beginning\n/slow-tool write effects.log 60000');
   await event(engine, 'chat', 'turn.sent', { turn: turn.id });
@@ -173,7 +173,7 @@ test('a turn whose process was killed is ended by the next, with what the agent�
 
 test('an agent that dies before it has named its session leaves a turn without one', async () => {
   await using home = new Home({ claude: { nameLate: true } });
-  const { engine } = await chat(home);
+  const { engine } = await openChat(home);
   expect((await run(engine, 'chat', 'The codeword is amber.\n/die')).turn).toMatchObject({
     state: 'interrupted',
     sessionId: null,
@@ -184,9 +184,9 @@ test('an agent that dies before it has named its session leaves a turn without o
   expect(turn.sessionId).not.toBeNull();
 });
 
-test('whoever waits for a turn when everything is closed hears how it ended; later calls are refused', async () => {
+test('ask() is rejected when close() interrupts its turn, and later calls are refused', async () => {
   await using home = new Home();
-  const { tl, engine } = await chat(home);
+  const { tl, engine } = await openChat(home);
   const waiting = refusedWith('interrupted', tl.conversation('chat').ask('/say the beginning\n/hang'));
   await event(engine, 'chat', 'turn.update');
   await tl.close({ graceMs: 0 });
@@ -195,9 +195,9 @@ test('whoever waits for a turn when everything is closed hears how it ended; lat
   await tl.close();
 });
 
-test('whoever closes and gives a running turn all the time there is does not interrupt it', async () => {
+test('close() with an infinite grace period does not interrupt a running turn', async () => {
   await using home = new Home();
-  const { tl, engine } = await chat(home);
+  const { tl, engine } = await openChat(home);
   const { turn } = await engine.submit('chat', '/stream 10 30');
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
   await tl.close({ graceMs: Number.POSITIVE_INFINITY });

@@ -1,17 +1,10 @@
 import { expect, test } from 'vitest';
+import { isAlive } from '../../contracts/liveness.ts';
 import { allEvents, codewordsIn, event, run, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
-const isAlive = (pid: number) => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
-
-test('a killed session is gone, with who ended it; the next prompt restores what was said', async () => {
+test('kill() ends the process of a session and records who did that; the next prompt restores the session', async () => {
   await using home = new Home();
   const { engine } = await home.open();
   const { turn } = await run(engine, 'notes', 'The codeword is osprey.');
@@ -28,7 +21,7 @@ test('a killed session is gone, with who ended it; the next prompt restores what
   expect(codewordsIn(next.reply)).toEqual(['osprey']);
 });
 
-test('a session that its agent keeps nowhere is lost with its process, and the history is told to the next one', async () => {
+test('a session that its agent does not store is lost with its process, and the next session is told the history', async () => {
   await using home = new Home({ scripted: { memory: 'process', resume: 'none' } });
   const { engine } = await home.open();
   await run(engine, 'notes', 'The codeword is osprey.');
@@ -43,7 +36,7 @@ test('a session that its agent keeps nowhere is lost with its process, and the h
   expect(codewordsIn(next.reply)).toEqual(['osprey']);
 });
 
-test('a turn that runs is interrupted by the kill, says by whom, and keeps what was said', async () => {
+test('kill() interrupts a running turn; its failure says who did that, and its reply is kept', async () => {
   await using home = new Home();
   const { engine } = await home.open();
   const { turn } = await engine.submit('notes', '/say half an answer\n/hang');
@@ -56,7 +49,7 @@ test('a turn that runs is interrupted by the kill, says by whom, and keeps what 
   expect((await run(engine, 'notes', 'Go on.')).receipt).toMatchObject({ rung: 'resume', unsettled: true });
 });
 
-test('a session that another process holds is ended as well, and its holder restores it', async () => {
+test('kill() also ends a session that another process holds, and that process restores it', async () => {
   await using home = new Home();
   const { engine: holder } = await home.open();
   const { turn } = await run(holder, 'notes', 'The codeword is osprey.');
@@ -68,7 +61,7 @@ test('a session that another process holds is ended as well, and its holder rest
   expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1 });
 });
 
-test('prompts that wait get a restored session, not the process that is killed', async () => {
+test('a queued prompt is sent to the restored session, not to the process that is killed', async () => {
   await using home = new Home();
   const { engine } = await home.open();
   const { turn } = await engine.submit('notes', '/say The codeword is osprey.\n/hang');

@@ -27,7 +27,7 @@ const MESSAGES: Message[] = [
   },
 ];
 
-test('messages that a program kept are imported as they are, and the next session is told of them', async () => {
+test('messages that a program has stored itself are imported as turns, and the next session is told of them', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = await tl.import(MESSAGES, { key: 'ticket', agent: 'scripted' });
@@ -54,7 +54,7 @@ test('messages that a program kept are imported as they are, and the next sessio
     { name: 'write', target: 'notes.txt', output: 'written' },
     { type: 'text' },
   ]);
-  // What had no answer can have one now.
+  // The last message had no answer: its turn can be retried.
   const retried = await chat.retry();
   expect(retried.turn).toMatchObject({ n: 3, state: 'completed', retryOf: (await chat.turns())[1]?.id });
   const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
@@ -65,11 +65,11 @@ test('messages that a program kept are imported as they are, and the next sessio
   ]);
 });
 
-test('what cannot be imported is refused, and nothing is made', async () => {
+test('messages that cannot be imported are refused, and no conversation is created', async () => {
   await using home = new Home();
   const tl = await home.open();
   const [hello] = MESSAGES;
-  if (hello === undefined) throw new Error('there is none');
+  if (hello === undefined) throw new Error('MESSAGES is empty');
   await refusedWith(
     'invalid',
     tl.import([{ role: 'system', content: 'Be kind.' }, hello]),
@@ -83,6 +83,6 @@ test('what cannot be imported is refused, and nothing is made', async () => {
   await refusedWith('refused', tl.import(await chat.export(), { key: 'a', agent: 'scripted' }), /names its own agents/);
   await refusedWith('conflict', tl.import([hello], { key: 'chat' }), /exists already/);
   expect(await tl.conversations()).toHaveLength(1);
-  // Without an agent it is the default one.
+  // Without an agent, the conversation gets the default agent.
   expect(await (await tl.import([hello])).get()).toMatchObject({ key: null, agent: 'scripted' });
 });

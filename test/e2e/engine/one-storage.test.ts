@@ -4,15 +4,15 @@ import { Home, ONE_STORAGE } from '../support/home.ts';
 
 const SHARED = { a: { dir: ONE_STORAGE }, b: { dir: ONE_STORAGE } };
 
-test('two agents over one storage: a session in use by one conversation is refused to another’s, with the reason', async () => {
+test('two agents share a storage: a session in use by one conversation is refused to another, with the reason', async () => {
   await using home = new Home(SHARED);
   const { engine } = await home.open();
   await engine.ensure({ key: 'one', agent: 'a' });
   const { turn } = await run(engine, 'one', 'The codeword is amber.');
   const session = turn.sessionId ?? expect.unreachable();
-  for (const whose of [engine, engine.as('ann')]) {
-    await whose.ensure({ key: 'two', agent: 'b' });
-    const refused = await run(whose, 'two', 'The codeword is birch.', { session });
+  for (const caller of [engine, engine.as('ann')]) {
+    await caller.ensure({ key: 'two', agent: 'b' });
+    const refused = await run(caller, 'two', 'The codeword is birch.', { session });
     expect(refused.turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
     expect(refused.turn.failure?.message).toBe(
       `The session ${session} of b cannot be used: it belongs to another conversation.`,
@@ -22,7 +22,7 @@ test('two agents over one storage: a session in use by one conversation is refus
   expect(codewordsIn((await run(engine, 'one', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
-test('it stays refused when its conversation was let go, and after a restart', async () => {
+test('a session of a conversation is refused to others also after a restart', async () => {
   await using home = new Home(SHARED);
   const before = await home.open();
   const { turn } = await before.conversation('one', { agent: 'a' }).ask('The codeword is amber.');
@@ -37,7 +37,7 @@ test('it stays refused when its conversation was let go, and after a restart', a
   await refusedWith('refused', two.ask(WHICH_CODEWORDS, { session }), /belongs to another conversation/);
 });
 
-test('an agent that keeps its sessions in the sandbox has a storage for each', async () => {
+test('an agent that keeps its sessions in the sandbox has a storage for each sandbox', async () => {
   await using home = new Home({ a: {} });
   const { engine } = await home.open();
   for (const key of ['one', 'two']) await engine.ensure({ key });
@@ -47,7 +47,7 @@ test('an agent that keeps its sessions in the sandbox has a storage for each', a
   expect(new Set(storages.map(({ storage }) => storage)).size).toBe(2);
 });
 
-test('a session that the conversation has used with one agent is not adopted by the other, whatever became of it', async () => {
+test('a session that a conversation has used with one agent is not adopted with the other, whatever its state', async () => {
   await using home = new Home(SHARED);
   const { engine } = await home.open();
   await engine.ensure({ key: 'one' });

@@ -1,24 +1,24 @@
-// Answers that were promised to somebody: listed until they are delivered, whatever dies in between.
+// Answers with `deliverTo`: they are listed as pending until they are delivered, whichever process dies in between.
 import { expect, test } from 'vitest';
 import { TurnError } from '../../../src/library/answer.ts';
 import type { ThroughlineClient } from '../../../src/library/client.ts';
 import { ended, event, refusedWith } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-/** What a bot has to go on with: where each answer goes, and the answer. */
+/** Where each pending answer goes. */
 const deliveries = async (tl: ThroughlineClient) =>
   Promise.all((await tl.pending()).map(async ({ accepted }) => (await accepted).turn.options.deliverTo));
 
-test('a bot that is killed between accepting and posting goes on in the next process', async () => {
+test('the answers that a killed bot has not posted are pending in its next process', async () => {
   await using home = new Home();
   const bot = await home.host();
-  const told = { requestId: 'event-1', deliverTo: '#birds', permissions: 'deny' } as const;
-  const first = await bot.engine.submit('thread', 'The codeword is osprey.', told);
+  const options = { requestId: 'event-1', deliverTo: '#birds', permissions: 'deny' } as const;
+  const first = await bot.engine.submit('thread', 'The codeword is osprey.', options);
   await bot.engine.answerOf(first.turn.id, { waitMs: 60_000 });
   const { seq } = await bot.engine.submit('thread', '/hang', { requestId: 'event-2', deliverTo: '#birds' });
   await bot.engine.submit('thread', 'Which codewords have you seen?', { requestId: 'event-3', deliverTo: '#birds' });
   await bot.engine.submit('thread', 'Nobody waits for this.', { requestId: 'event-4' });
-  await bot.calls.followUntil('thread', seq, 'turn.sent'); // one that was not sent would be run by the next process
+  await bot.calls.followUntil('thread', seq, 'turn.sent'); // a turn that was not sent would be run by the next process
   await bot.kill();
 
   const tl = await home.open();
@@ -37,13 +37,13 @@ test('a bot that is killed between accepting and posting goes on in the next pro
     '#birds: I have seen these codewords: osprey.',
   ]);
   expect(await tl.pending()).toEqual([]);
-  // The webhook comes again: it is the same turn, and it was delivered.
-  const again = tl.conversation('thread').send('The codeword is osprey.', told);
+  // The webhook is repeated: it gives the same turn, which was delivered.
+  const again = tl.conversation('thread').send('The codeword is osprey.', options);
   expect(await again.accepted).toMatchObject({ duplicate: true, turn: { id: first.turn.id, delivered: true } });
   expect((await again).reply).toBe('Noted: The codeword is osprey.');
 });
 
-test('only what names a place is pending, from acceptance on, and only to its owner', async () => {
+test('only a turn with deliverTo is pending, from its acceptance on, and only for its owner', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -61,13 +61,13 @@ test('only what names a place is pending, from acceptance on, and only to its ow
   await refusedWith('conflict', hanging.delivered(), /has not ended/);
   await chat.cancel();
   await expect(hanging).rejects.toMatchObject({ code: 'cancelled', turn: { options: { deliverTo: 'mail:ann' } } });
-  expect(await deliveries(tl)).toEqual(['mail:ann']); // whoever asked has to hear of it
+  expect(await deliveries(tl)).toEqual(['mail:ann']); // that it was cancelled has to be delivered as well
   await hanging.delivered();
-  await same.delivered(); // again is the same
+  await same.delivered(); // repeating it changes nothing
   expect(await tl.pending()).toEqual([]);
 });
 
-test('pages, in the order of acceptance over all conversations', async () => {
+test('pending turns come in pages, in the order in which all conversations accepted them', async () => {
   await using home = new Home();
   const tl = await home.open();
   for (const n of [1, 2, 3, 4, 5]) await tl.conversation(`c${n % 2}`).ask('Hello.', { deliverTo: `place ${n}` });
@@ -82,7 +82,7 @@ test('pages, in the order of acceptance over all conversations', async () => {
   await refusedWith('invalid', tl.engine.pending({ limit: 0 }));
 });
 
-test('a retry is to be delivered as well; a fork and an import are not; what is erased is gone', async () => {
+test('a retry is pending as well; a fork, an import and an erased conversation have nothing pending', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -104,7 +104,7 @@ test('a retry is to be delivered as well; a fork and an import are not; what is 
   expect(home.query("SELECT no FROM turns WHERE delivered IS NOT NULL OR options LIKE '%birds%'")).toEqual([]);
 });
 
-test('an answer that is still coming can be read as any other', async () => {
+test('a pending answer whose turn still runs can be read like any other', async () => {
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('chat').send('/say Wait.\n/ask May I?\n/say Done.', { deliverTo: '#birds' }).accepted;
@@ -118,11 +118,11 @@ test('an answer that is still coming can be read as any other', async () => {
   expect((await ended(tl.engine, turn)).delivered).toBeUndefined();
 });
 
-test('a question is asked once, however often the answer is taken up, and by the function of its prompt', async () => {
+test('a question calls the onPermission of its prompt, and once, however often its answer is listed or sent again', async () => {
   await using home = new Home();
-  const asked: string[] = [];
-  const tl = await home.open({}, { onPermission: () => void asked.push('of open') });
-  const onPermission = () => void asked.push('of the prompt');
+  const calls: string[] = [];
+  const tl = await home.open({}, { onPermission: () => void calls.push('of open') });
+  const onPermission = () => void calls.push('of the prompt');
   const send = () =>
     tl
       .conversation('chat')
@@ -133,8 +133,8 @@ test('a question is asked once, however often the answer is taken up, and by the
   const answers = [await tl.pending(), await tl.pending()].flat();
   await tl.answer(payload.permissionId, 'allow');
   expect((await Promise.all(answers)).map(({ turn }) => turn.id)).toEqual([turnId, turnId]);
-  // Nor again when the webhook comes once more and the question is long over.
+  // A webhook that is repeated after the question is over does not call it again either.
   expect(await Array.fromAsync(send().events)).toContainEqual(expect.objectContaining({ kind: 'permission.asked' }));
   await tl.conversation('chat').ask('Hello.');
-  expect(asked).toEqual(['of the prompt']);
+  expect(calls).toEqual(['of the prompt']);
 });

@@ -9,7 +9,7 @@ import { sentTo } from '../support/stored.ts';
 const ASK = '/ask May I write?\n/tool write effects.log';
 
 /** A turn that waits for the answer to its question. */
-async function asking(home: Home, tl: Throughline, prompt = ASK) {
+async function turnWithQuestion(home: Home, tl: Throughline, prompt = ASK) {
   const conversation = await tl.engine.ensure({ key: 'chat' });
   const { turn } = await tl.engine.submit('chat', prompt);
   const asked = await event(tl.engine, 'chat', 'permission.asked', { turn: turn.id });
@@ -20,7 +20,7 @@ async function asking(home: Home, tl: Throughline, prompt = ASK) {
 test('a question waits for its answer, which may come from another process', async () => {
   await using home = new Home();
   const [tl, other] = await Promise.all([home.open(), home.host()]);
-  const { turn, id, log } = await asking(home, tl);
+  const { turn, id, log } = await turnWithQuestion(home, tl);
   expect((await other.engine.turn(turn.id)).state).toBe('waiting');
   const open = await other.engine.permissions({ conversation: 'chat', open: true });
   expect(open).toMatchObject([{ id, title: 'May I write?', state: 'open', toolCall: { title: 'write' } }]);
@@ -31,20 +31,20 @@ test('a question waits for its answer, which may come from another process', asy
   expect(await tl.engine.permissions({ open: true })).toEqual([]);
 });
 
-test('a no leaves the tool out, and the turn goes on', async () => {
+test('after a rejection the tool does not run, and the turn continues', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { turn, id, log } = await asking(home, tl);
+  const { turn, id, log } = await turnWithQuestion(home, tl);
   await tl.engine.answer(id, 'reject');
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'completed' });
   expect((await tl.engine.answerOf(turn.id)).reply).toBe('Permission denied: May I write?.');
   expect(effects(log)).toBe(0);
 });
 
-test('of answers that come at the same time the first wins, and the other is told so', async () => {
+test('of two answers at the same time the first one counts, and the other is refused', async () => {
   await using home = new Home();
   const [tl, other] = await Promise.all([home.open(), home.host()]);
-  const { turn, id, log } = await asking(home, tl);
+  const { turn, id, log } = await turnWithQuestion(home, tl);
   const answers = await Promise.allSettled([tl.engine.answer(id, 'reject'), other.engine.answer(id, 'allow')]);
   expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
   const lost = answers.find((answer) => answer.status === 'rejected');
@@ -57,16 +57,16 @@ test('of answers that come at the same time the first wins, and the other is tol
 test('an answer that the agent did not offer is refused, and the question stays open', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { turn, id } = await asking(home, tl);
+  const { turn, id } = await turnWithQuestion(home, tl);
   await refusedWith('invalid', tl.engine.answer(id, 'perhaps'));
   await tl.engine.answer(id, 'allow');
   expect((await ended(tl.engine, turn)).state).toBe('completed');
 });
 
-test('a question that nobody answers in time is a no', async () => {
+test('a question that nobody answers in time is denied', async () => {
   await using home = new Home();
   const tl = await home.open({ permissionMs: 80 });
-  const { turn, id, log } = await asking(home, tl);
+  const { turn, id, log } = await turnWithQuestion(home, tl);
   await ended(tl.engine, turn);
   expect((await tl.engine.answerOf(turn.id)).reply).toContain('Permission denied');
   expect(effects(log)).toBe(0);
@@ -78,7 +78,7 @@ test('a question that nobody answers in time is a no', async () => {
   await refusedWith('conflict', tl.engine.answer(id, 'allow'));
 });
 
-test('where nobody can answer the question is denied at once', async () => {
+test('a question is denied at once where nobody can answer', async () => {
   await using home = new Home();
   const tl = await home.open({ permissionMs: 600_000 });
   await tl.engine.ensure({ key: 'chat' });
@@ -91,7 +91,7 @@ test('where nobody can answer the question is denied at once', async () => {
 test('an agent that gives up when it is denied fails the turn with its own code', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { turn, id } = await asking(home, tl, '/ask! May I write?\n/tool write effects.log');
+  const { turn, id } = await turnWithQuestion(home, tl, '/ask! May I write?\n/tool write effects.log');
   await tl.engine.answer(id, 'reject');
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', failure: { code: 'permission_denied' } });
 });
@@ -99,7 +99,7 @@ test('an agent that gives up when it is denied fails the turn with its own code'
 test('a question is withdrawn when its turn is cancelled, and can no longer be answered', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { turn, id, log } = await asking(home, tl);
+  const { turn, id, log } = await turnWithQuestion(home, tl);
   await tl.engine.cancel(turn.id);
   expect((await ended(tl.engine, turn)).state).toBe('cancelled');
   expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
@@ -110,7 +110,7 @@ test('a question is withdrawn when its turn is cancelled, and can no longer be a
 test('a question is withdrawn when its agent dies', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { turn } = await asking(home, tl);
+  const { turn } = await turnWithQuestion(home, tl);
   process.kill(sentTo(home, turn.id).pid, 'SIGKILL');
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'agent_died' } });
   expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
@@ -129,7 +129,7 @@ test('a question is withdrawn when the process that ran its turn was killed', as
   expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
 });
 
-test('a question whose process was killed takes no answer: nobody would hear it', async () => {
+test('a question whose process was killed cannot be answered, because no process waits for the answer', async () => {
   await using home = new Home();
   const [tl, runner] = await Promise.all([home.open(), home.host()]);
   await runner.engine.ensure({ key: 'chat' });
@@ -143,11 +143,11 @@ test('a question whose process was killed takes no answer: nobody would hear it'
   expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn', answeredBy: null }]);
 });
 
-test('a question outlives whoever was watching: a new reader finds it again and answers', async () => {
+test('a question stays open when its reader has gone: a new reader finds and answers it', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { turn, asked } = await asking(home, tl); // its follower has gone
-  const reader = await home.host(); // as after a reload
+  const { turn, asked } = await turnWithQuestion(home, tl); // nobody follows the conversation now
+  const reader = await home.host(); // like a page that was reloaded
   const seen = await reader.calls.followUntil('chat', asked.seq - 1, 'permission.asked');
   expect(seen).toMatchObject([{ seq: asked.seq, payload: { permissionId: asked.payload.permissionId } }]);
   const rest = reader.calls.followUntil('chat', asked.seq, 'turn.ended');
@@ -159,7 +159,7 @@ test('a question outlives whoever was watching: a new reader finds it again and 
 test('while a question is open the lease is renewed, however long that takes', async () => {
   await using home = new Home();
   const tl = await home.open({ leaseMs: 600 });
-  const { turn, id } = await asking(home, tl);
+  const { turn, id } = await turnWithQuestion(home, tl);
   const leases = () => home.query<{ epoch: number; ready_at: number }>('SELECT epoch, ready_at FROM leases');
   const [before] = leases();
   await until('two terms have passed', () => (leases()[0]?.ready_at ?? 0) > (before?.ready_at ?? 0) + 1_200);
@@ -169,8 +169,12 @@ test('while a question is open the lease is renewed, however long that takes', a
   expect((await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'turn.started').length).toBe(1);
 });
 
-/** The agent, with its questions asked otherwise. */
-function asksOtherwise(agent: Agent, otherwise: (asked: Question) => Question, answers: (string | null)[]): Agent {
+/** The agent, with its questions changed. All answers to them are added to `answers`. */
+function withChangedQuestions(
+  agent: Agent,
+  change: (question: Question) => Question,
+  answers: (string | null)[],
+): Agent {
   return {
     ...agent,
     open: async (request) => {
@@ -179,7 +183,7 @@ function asksOtherwise(agent: Agent, otherwise: (asked: Question) => Question, a
       const { session } = opened;
       const [prompt, answer] = [session.prompt.bind(session), session.answer.bind(session)];
       session.prompt = async function* (given) {
-        for await (const one of prompt(given)) yield one.type === 'permission' ? otherwise(one) : one;
+        for await (const one of prompt(given)) yield one.type === 'permission' ? change(one) : one;
       };
       session.answer = (id, optionId) => {
         answers.push(optionId);
@@ -191,31 +195,31 @@ function asksOtherwise(agent: Agent, otherwise: (asked: Question) => Question, a
 }
 type Question = Extract<AgentEvent, { type: 'permission' }>;
 
-test('options that share an id are refused: nobody can say yes or no, and the agent gets neither', async () => {
+test('a question whose options share an id is denied, and the agent gets no answer to it', async () => {
   await using home = new Home();
   const answers: (string | null)[] = [];
-  const same = (asked: Question) => ({
-    ...asked,
-    options: asked.options.map((one) => ({ ...one, optionId: 'allow' })),
+  const sameIds = (question: Question) => ({
+    ...question,
+    options: question.options.map((one) => ({ ...one, optionId: 'allow' })),
   });
-  const engine = await home.engine({ agent: (agent) => asksOtherwise(agent, same, answers) });
+  const engine = await home.engine({ agent: (agent) => withChangedQuestions(agent, sameIds, answers) });
   const { turn } = await run(engine, 'chat', ASK, { permissions: 'ask' });
   const [permission] = await engine.permissions({ conversation: 'chat' });
   const reason = 'it cannot be answered: two of its options have the id "allow"';
   expect(permission).toMatchObject({ state: 'denied', reason });
-  await refusedWith('conflict', engine.answer(permission?.id ?? '', 'allow'), /./);
+  await refusedWith('conflict', engine.answer(permission?.id ?? '', 'allow'));
   expect(answers).toEqual([null]);
   expect((await engine.answerOf(turn.id)).denied).toMatchObject([{ reason }]);
 });
 
 test('a question of 20 MB is stored and shown shortened, and can be answered', async () => {
   await using home = new Home();
-  const huge = (asked: Question) => ({
-    ...asked,
+  const huge = (question: Question) => ({
+    ...question,
     title: `rm ${'x'.repeat(20_000_000)} end`,
     toolCall: { title: 'rm', rawInput: { command: 'y'.repeat(20_000_000) } },
   });
-  const engine = await home.engine({ agent: (agent) => asksOtherwise(agent, huge, []) });
+  const engine = await home.engine({ agent: (agent) => withChangedQuestions(agent, huge, []) });
   const { turn } = await engine.submit('chat', ASK, { permissions: 'ask' });
   const { payload } = await event(engine, 'chat', 'permission.asked', { turn: turn.id });
   expect(JSON.stringify(payload).length).toBeLessThan(20_000);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-test('the working directory of a conversation is the one that was named, and cannot be set otherwise', async () => {
+test('the working directory of a conversation is the one that was named, and cannot be changed', async () => {
   await using home = new Home();
   const [one, two] = [join(home.path, 'one'), join(home.path, 'two')];
   for (const path of [one, two]) mkdirSync(path);
@@ -27,16 +27,16 @@ test('a conversation without a directory of its own cannot be given one later', 
   );
 });
 
-test('a conversation without a key is refused another directory by its id', async () => {
+test('a conversation that is named by its id is refused another directory', async () => {
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('chat').ask('Hello.');
   const { id } = await tl.engine.fork('chat');
-  const asked = tl.engine.ensure({ key: id, cwd: home.path });
-  await refusedWith('refused', asked, new RegExp(`"${id}" exists with another working directory`));
+  const ensuring = tl.engine.ensure({ key: id, cwd: home.path });
+  await refusedWith('refused', ensuring, new RegExp(`"${id}" exists with another working directory`));
 });
 
-test('a directory that does not exist is refused and not made', async () => {
+test('a directory that does not exist is refused and not created', async () => {
   await using home = new Home();
   const tl = await home.open();
   await refusedWith(
@@ -47,7 +47,7 @@ test('a directory that does not exist is refused and not made', async () => {
   expect(await tl.engine.list()).toEqual([]);
 });
 
-test('sandbox and restore settings of a conversation cannot be set otherwise, and are not ignored', async () => {
+test('other sandbox and restore settings than those of the conversation are refused, and not ignored', async () => {
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('chat', { sandbox: 'project' }).ask('Hello.');
@@ -64,19 +64,19 @@ test('sandbox and restore settings of a conversation cannot be set otherwise, an
   );
 });
 
-test('what was spent is summed by turn, session, conversation and day, each spending once', async () => {
+test('usage is summed by turn, session, conversation and day, and counted once in each', async () => {
   await using home = new Home({ a: { memory: 'process' }, b: {} });
   const tl = await home.open({ retryMs: 1 });
   await tl.engine.ensure({ key: 'chat' });
-  const spent = [];
+  const usages = [];
   for (const [agent, tokens] of [
     ['a', 10],
     ['b', 100],
     ['a', 1000],
   ] as const) {
-    spent.push((await run(tl.engine, 'chat', `/usage ${tokens} ${tokens * 2}`, { agent })).turn.usage);
+    usages.push((await run(tl.engine, 'chat', `/usage ${tokens} ${tokens * 2}`, { agent })).turn.usage);
   }
-  expect(spent.map(({ inputTokens }) => inputTokens)).toEqual([10, 100, 1000]);
+  expect(usages.map(({ inputTokens }) => inputTokens)).toEqual([10, 100, 1000]);
   expect((await tl.engine.summary('chat')).usage).toMatchObject({
     inputTokens: 1110,
     outputTokens: 2220,
@@ -92,7 +92,7 @@ test('what was spent is summed by turn, session, conversation and day, each spen
   ]);
 });
 
-test('what a restore has cost is in its receipt and in its session, and in no turn', async () => {
+test('the usage of a restore is in its receipt and in its session, and in no turn', async () => {
   await using home = new Home({ a: { memory: 'process' } });
   const first = await home.open();
   await first.conversation('chat').ask('/usage 10 10');
