@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { CliHome, first } from '../cli/process.ts';
+import { CliHome } from '../cli/process.ts';
 import type { Caller } from './support/caller.ts';
 import { ServedHome } from './support/served-home.ts';
 import { serveProcess } from './support/served-process.ts';
@@ -61,7 +61,10 @@ test('a real server runs the doctor in another process, once for all requests at
   onTestFinished(() => home.remove());
   await home.ok('send', 'notes', '--agent', 'scripted', 'Hello.');
   const runs = join(home.path, 'runs-of-doctor');
-  const env = first('doctor', `fs.appendFileSync(${JSON.stringify(runs)}, process.pid + '\\n');`);
+  // Every run of the doctor adds its process id to the file.
+  const record = `if (process.argv[2] === 'doctor') fs.appendFileSync(${JSON.stringify(runs)}, process.pid + '\\n');`;
+  const script = encodeURIComponent(`import fs from 'node:fs'; ${record}`);
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${script}` };
   const { caller, pid } = await serveProcess(home, { env });
   expect(await caller.ok('GET', '/doctor')).toEqual({ findings: [] });
   const details = (await caller.ok('GET', '/health?details=true')).details;

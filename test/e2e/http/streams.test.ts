@@ -7,14 +7,14 @@ import { until } from '../../faults/harness/until.ts';
 import { run } from '../support/conversations.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
-test('a reader goes on from any number, by address or by header, and the header is the newer', async () => {
+test('a reader continues after any event number, from the query or from Last-Event-ID, and the header wins', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
   await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' })).turn);
   const first = async (path: string, headers = {}) => {
     for await (const event of caller.events(path, headers)) return event;
-    throw new Error('Nothing came.');
+    throw new Error('The stream ended without an event.');
   };
   expect(await first('/conversations/chat/events')).toMatchObject({ id: '1', data: { seq: 1 } });
   expect(await first('/conversations/chat/events?after=3')).toMatchObject({ id: '4', data: { seq: 4 } });
@@ -24,16 +24,16 @@ test('a reader goes on from any number, by address or by header, and the header 
   expect(wrong).toMatchObject({ status: 400 });
 });
 
-test('a stream says how soon to come back, and beats while nothing happens', async () => {
+test('a stream sends its retry interval, and heartbeats while nothing happens', async () => {
   await using home = await ServedHome.start({ server: { stream: { heartbeatMs: 10, retryMs: 321 } } });
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
   const reader = await rawReader(home, '/v1/conversations/chat/events?after=1');
-  await until('two beats', () => reader.text.split(':\n\n').length > 2);
+  await until('two heartbeats have come', () => reader.text.split(':\n\n').length > 2);
   expect(reader.text).toContain('retry: 321\n\n');
   reader.socket.destroy();
 });
 
-test('whatever an agent says is data of one event, and begins no other', async () => {
+test('text of an agent or a caller that looks like a frame does not begin another event', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const lines = ['id: 999', 'data: {"kind":"turn.ended"}', 'event: error', '<script>alert(1)</script>\u001b[2J\u0000'];
@@ -43,52 +43,52 @@ test('whatever an agent says is data of one event, and begins no other', async (
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt, requestId });
   const { reply } = await caller.finished(turn);
   const seqs: number[] = [];
-  let said = '';
+  let text = '';
   for await (const { id, data } of caller.events('/conversations/chat/events')) {
     expect(id).toBe(String(data.seq));
     seqs.push(data.seq);
     if (data.kind === 'turn.queued') expect(data.payload.requestId).toBe(requestId);
-    if (data.kind === 'turn.update') said += data.payload.update.content?.text ?? '';
+    if (data.kind === 'turn.update') text += data.payload.update.content?.text ?? '';
     if (data.kind === 'turn.ended') break;
   }
   expect(seqs).toEqual(seqs.map((_, index) => index + 1));
   for (const line of lines) expect(reply).toContain(line);
-  expect(said).toBe(reply);
+  expect(text).toBe(reply);
   const { headers } = await caller.get(`/turns/${turn.id}/answer`);
   expect(headers.get('content-type')).toBe('application/json');
   expect(headers.get('x-content-type-options')).toBe('nosniff');
 });
 
-test('a frame is one event for any text', () => {
+test('any text is encoded as one event', () => {
   for (const text of ['\n', '\r', '\r\n\r\n', '\n\ndata: x', '\u2028', '\u2029\u0085', ':', '\0']) {
     const seen: string[] = [];
     createParser({ onEvent: ({ data }) => seen.push(data) }).feed(new TextDecoder().decode(encodeFrame({ text })));
     expect(seen.map((data) => JSON.parse(data))).toEqual([{ text }]);
-    // No reader of lines sees more of them, Python's neither.
+    // No character at which a client could split lines: Python splits at the last three as well.
     expect(seen.join('')).not.toMatch(/[\r\n\u0085\u2028\u2029]/);
   }
 });
 
-/** Through the unix socket: the buffers of the system are small there, and hide little. */
-test('a reader that takes nothing is cut off, and comes back without loss or double', async () => {
+/** Uses the unix socket, because its buffers are small: the server notices early that nobody reads. */
+test('a reader that stops reading is disconnected, and gets every event once when it reconnects', async () => {
   await using home = await ServedHome.start({ server: { stream: { stallMs: 50 } } });
   const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
   const big = 'x'.repeat(100_000);
   for (let i = 0; i < 12; i += 1) {
-    await run(home.engine, 'chat', `/say ${i} ${big}`); // past the server: this must not be taken for a slow reader
+    await run(home.engine, 'chat', `/say ${i} ${big}`); // not over HTTP: this client must not count as a slow reader
   }
   const { lastSeq } = await caller.ok('GET', '/conversations/chat');
   const seqs: number[] = [];
   const stalled = await rawReader(home, '/v1/conversations/chat/events', (data) => seqs.push(data.seq), home.socket);
   stalled.socket.pause();
-  await until('the reader is cut off', () => home.metrics.text().includes('readers_ended_total{why="slow"} 1'));
+  await until('the reader is disconnected', () => home.metrics.text().includes('readers_ended_total{why="slow"} 1'));
   expect(home.metrics.readers).toBe(0);
   stalled.socket.resume();
   await stalled.closed;
   expect(seqs.length).toBeLessThan(lastSeq);
   while (seqs.at(-1) !== lastSeq) {
-    // It may be cut off again, for all that is known here: then it comes back again.
+    // On a busy machine it may be disconnected again. Then it reconnects again.
     const next = await rawReader(home, `/v1/conversations/chat/events?after=${seqs.at(-1) ?? 0}`, ({ seq }, socket) => {
       seqs.push(seq);
       if (seq === lastSeq) socket.destroy();
@@ -98,7 +98,7 @@ test('a reader that takes nothing is cut off, and comes back without loss or dou
   expect(seqs).toEqual(Array.from({ length: lastSeq }, (_, index) => index + 1));
 });
 
-test('a reader that takes slowly is not cut off, however long one event takes it', async () => {
+test('a reader that reads slowly is not disconnected, however long one event takes', async () => {
   const stallMs = 2_000;
   await using home = await ServedHome.start({ server: { stream: { stallMs } } });
   const { caller } = home;
@@ -107,37 +107,37 @@ test('a reader that takes slowly is not cut off, however long one event takes it
   const { lastSeq } = await caller.ok('GET', '/conversations/chat');
   const seqs: number[] = [];
   const onData = ({ seq }: { seq: number }) => seqs.push(seq);
-  const begun = performance.now();
+  const start = performance.now();
   const slow = await rawReader(home, '/v1/conversations/chat/events', onData, home.socket, stallMs / 20);
   await until('it has everything', () => seqs.at(-1) === lastSeq);
-  expect(performance.now() - begun).toBeGreaterThan(2 * stallMs);
+  expect(performance.now() - start).toBeGreaterThan(2 * stallMs);
   expect(seqs).toEqual(Array.from({ length: lastSeq }, (_, index) => index + 1));
   expect(home.metrics.text()).not.toContain('why="slow"');
   slow.socket.destroy();
 });
 
-test('one owner has at most half of the readers, and again when one has left', async () => {
+test('one owner has at most half of the readers, and may add one when another has left', async () => {
   await using home = await ServedHome.start({ server: { mostReaders: 4 } });
   const { caller: ann } = await home.key('ann', ['read']);
   const path = '/events';
   const stops = [new AbortController(), new AbortController()];
   const read = (caller: typeof ann, stop: AbortController) => caller.events(path, {}, stop.signal).next();
   const waiting = stops.map((stop) => read(ann, stop).catch(() => null));
-  await until('two read', () => home.metrics.readers === 2);
+  await until('two readers are connected', () => home.metrics.readers === 2);
   expect(await ann.get(path)).toMatchObject({ status: 429, body: { code: 'too_many', hint: expect.any(String) } });
   const other = new AbortController();
   waiting.push(read(home.caller, other).catch(() => null));
-  await until('another owner reads', () => home.metrics.readers === 3);
+  await until('the reader of another owner is connected', () => home.metrics.readers === 3);
   stops[0]?.abort();
-  await until('one has left', () => home.metrics.readers === 2);
+  await until('one reader has left', () => home.metrics.readers === 2);
   const again = new AbortController();
   waiting.push(read(ann, again).catch(() => null));
-  await until('it reads again', () => home.metrics.readers === 3);
+  await until('another reader is connected', () => home.metrics.readers === 3);
   for (const stop of [...stops, other, again]) stop.abort();
   await Promise.all(waiting);
 });
 
-test('there is a most of readers', async () => {
+test('the number of all readers is limited', async () => {
   await using home = await ServedHome.start({ server: { mostReaders: 1 } });
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
   const reader = await rawReader(home, '/v1/conversations/chat/events');
@@ -149,7 +149,7 @@ test('there is a most of readers', async () => {
   await until('the reader has left', () => home.metrics.readers === 0);
 });
 
-test('the npm package eventsource has every event once, through ten disconnects and a restart', async () => {
+test('the npm package eventsource gets every event once, through ten disconnects and a restart', async () => {
   await using home = await ServedHome.start({ server: { stream: { retryMs: 20 } } });
   const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
@@ -168,19 +168,19 @@ test('the npm package eventsource has every event once, through ten disconnects 
     seqs.push(seq);
   };
   await caller.ok('POST', '/conversations/chat/turns', { prompt: '/stream 60 20' });
-  await until('it has come', () => opened > 0);
+  await until('it is connected', () => opened > 0);
   for (let i = 0; i < 10; i += 1) {
     const [before, seen] = [opened, seqs.length];
-    // However slowly it comes back each time, there is something new for it: the answer may be over by then.
+    // The turn may have ended by now. The new title makes another event for it to receive.
     await caller.ok('PATCH', '/conversations/chat', { title: `Cut ${i}` });
-    await until('something more was seen', () => seqs.length > seen);
+    await until('it has another event', () => seqs.length > seen);
     proxy.cut();
-    await until('it has come back', () => opened > before);
+    await until('it has reconnected', () => opened > before);
   }
   const before = opened;
   await home.down(60_000);
   await home.up();
-  await until('it has come back after the restart', () => opened > before);
+  await until('it has reconnected after the restart', () => opened > before);
   const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: 'after the restart' });
   await home.caller.finished(turn);
   const { lastSeq } = await home.caller.ok('GET', '/conversations/chat');
@@ -188,15 +188,15 @@ test('the npm package eventsource has every event once, through ten disconnects 
   source.close();
   proxy.close();
   expect(seqs).toEqual(seqs.map((_, index) => index + 1));
-  expect(opened).toBe(12);
+  expect(opened).toBe(12); // at first, after ten cuts, and after the restart
 });
 
-/** Passes connections on to the server, and cuts all of them when told to. */
+/** A proxy in front of the server. `cut` ends all its connections. */
 async function cuttingProxy(home: ServedHome) {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const target = connect(home.port, '127.0.0.1');
-    // The server answers to its own name only.
+    // The server accepts only its own address as Host.
     client.once('data', (head) =>
       target.write(head.toString('latin1').replace(/^host: .*$/im, `Host: 127.0.0.1:${home.port}`)),
     );
@@ -223,13 +223,13 @@ interface RawReader {
   text: string;
 }
 
-/** A reader whose socket is in our hands, and who may rest after every piece; resolves when its answer has begun. */
+/** A reader whose socket the test controls. Pauses after every chunk if `pauseMs` is given. Resolves when the answer has begun. */
 async function rawReader(
   home: ServedHome,
   path: string,
   onData: (data: { seq: number }, socket: Socket) => void = () => {},
   unixSocket?: string,
-  restMs = 0,
+  pauseMs = 0,
 ): Promise<RawReader> {
   const socket = unixSocket === undefined ? connect(home.port, '127.0.0.1') : connect(unixSocket);
   const host = unixSocket === undefined ? `127.0.0.1:${home.port}` : 'localhost';
@@ -237,16 +237,16 @@ async function rawReader(
   const closed = new Promise<void>((resolve) => socket.on('error', () => {}).on('close', () => resolve()));
   const reader: RawReader = { socket, closed, text: '' };
   const parser = createParser({ onEvent: ({ data }) => onData(JSON.parse(data), socket) });
-  let head = true;
+  let isInHead = true;
   socket.setEncoding('utf8').on('data', (chunk: string) => {
-    if (restMs > 0) {
+    if (pauseMs > 0) {
       socket.pause();
-      setTimeout(() => socket.resume(), restMs);
+      setTimeout(() => socket.resume(), pauseMs);
     }
     reader.text += chunk;
-    const body = head ? reader.text.split('\r\n\r\n').slice(1).join('\r\n\r\n') : chunk;
-    if (head && !reader.text.includes('\r\n\r\n')) return;
-    head = false;
+    const body = isInHead ? reader.text.split('\r\n\r\n').slice(1).join('\r\n\r\n') : chunk;
+    if (isInHead && !reader.text.includes('\r\n\r\n')) return;
+    isInHead = false;
     parser.feed(body);
   });
   await until('the answer begins', () => reader.text.includes('\r\n\r\n'));

@@ -3,7 +3,7 @@ import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
 import type { Caller } from './caller.ts';
 import { DOCUMENT } from './conform.ts';
 
-/** One of everything that somebody can have, with its ids under the names that the paths give them. Its words are secret. */
+/** Creates one of everything that an owner can have, with secret texts. Returns the ids and keys by the name of their path parameter. */
 export async function belongings(ann: Caller) {
   const { id } = await ann.ok('POST', '/conversations', { key: 'hers', title: 'secret title' });
   const { turn } = await ann.ok('POST', '/conversations/hers/turns', { prompt: 'The codeword is osprey' });
@@ -30,7 +30,7 @@ export async function belongings(ann: Caller) {
 
 const HOLDER = 'a-program-of-ann';
 
-/** A body that would be taken, by the schema that the document has for it. */
+/** Valid bodies, by the name of their schema in the document. */
 const BODIES: Record<string, object> = {
   NewQueue: { turns: [{ turn: 'x', drop: true }] },
   NewConversation: {},
@@ -53,7 +53,7 @@ const BODIES: Record<string, object> = {
   NewLink: { scopes: ['read'] },
 };
 
-/** Undefined: the operation takes none. */
+/** A valid body for the operation. Undefined: the operation takes none. */
 export function bodyOf(name: OperationName): object | undefined {
   const { method, path } = ROUTES[name];
   const { requestBody } = DOCUMENT.paths[`${BASE_PATH}${path}`][method.toLowerCase()];

@@ -3,17 +3,17 @@ import { expect } from 'vitest';
 import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
 import { expectConform, operationAt } from './conform.ts';
 
-export interface Answered {
+export interface HttpAnswer {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
   readonly body: any;
   readonly headers: Headers;
 }
 
-/** Operations that were served at least once, for the test that wants all of them. */
+/** Operations that succeeded at least once. A test checks that none is missing. */
 export const SERVED = new Set<string>();
 
-/** Somebody who asks over HTTP; every answer is held to the OpenAPI document. */
+/** An HTTP client that checks every answer against the OpenAPI document. Paths are below /v1, except those that begin with `//`. */
 export class Caller {
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -27,15 +27,15 @@ export class Caller {
     return new Caller(this.#base, { ...this.#headers, ...headers });
   }
 
-  get(path: string): Promise<Answered> {
+  get(path: string): Promise<HttpAnswer> {
     return this.ask('GET', path);
   }
 
-  post(path: string, body?: unknown): Promise<Answered> {
+  post(path: string, body?: unknown): Promise<HttpAnswer> {
     return this.ask('POST', path, body);
   }
 
-  async ask(method: string, path: string, body?: unknown): Promise<Answered> {
+  async ask(method: string, path: string, body?: unknown): Promise<HttpAnswer> {
     const address = path.startsWith('//') ? path.slice(1) : `${BASE_PATH}${path}`;
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
@@ -44,11 +44,11 @@ export class Caller {
     return read(method, address, response);
   }
 
-  /** Everything as it is said and done. */
-  ok(method: string, path: string, body?: unknown): Promise<Answered['body']> {
-    return this.ask(method, path, body).then((answered) => {
-      expect(answered.status, JSON.stringify(answered.body)).toBeLessThan(300);
-      return answered.body;
+  /** The body of the answer. Fails if the status is 300 or more. */
+  ok(method: string, path: string, body?: unknown): Promise<HttpAnswer['body']> {
+    return this.ask(method, path, body).then((answer) => {
+      expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+      return answer.body;
     });
   }
 
@@ -80,11 +80,11 @@ export class Caller {
     }
   }
 
-  /** A live stream. `next` skips frames of other kinds. */
+  /** Opens a live stream. `next` skips frames of other kinds, and returns null at the end of the stream. */
   frames(feeds: readonly object[], signal?: AbortSignal) {
     const events = this.events('/streams', {}, signal, { feeds });
     return {
-      next: async (...kinds: string[]): Promise<Answered['body']> => {
+      next: async (...kinds: string[]): Promise<HttpAnswer['body']> => {
         for (;;) {
           const { done, value } = await events.next();
           if (done) return null;
@@ -95,8 +95,8 @@ export class Caller {
     };
   }
 
-  /** Follows until the turn has ended, and gives its answer. */
-  async finished(turn: { id: string; conversationId: string }): Promise<Answered['body']> {
+  /** Follows the turn until it has ended, and returns its answer. */
+  async finished(turn: { id: string; conversationId: string }): Promise<HttpAnswer['body']> {
     for await (const { data } of this.events(`/conversations/${turn.conversationId}/events`)) {
       if (data.kind === 'turn.ended' && data.turnId === turn.id) break;
     }
@@ -104,13 +104,13 @@ export class Caller {
   }
 }
 
-export async function read(method: string, address: string, response: Response): Promise<Answered> {
+export async function read(method: string, address: string, response: Response): Promise<HttpAnswer> {
   const type = response.headers.get('content-type') ?? '';
   const text = await response.text();
   const body = /json/.test(type) ? JSON.parse(text) : text;
   const name = operationAt(method, address);
   if (name !== null) {
-    // A path that is known under another method is no operation of the document.
+    // The document does not describe answers to methods that a path does not have.
     if (response.status !== 405) expectConform(name, response.status, type, body);
     if (response.status < 300) SERVED.add(name);
   }

@@ -4,14 +4,14 @@ import { openApi } from '../../../../src/wire/openapi.ts';
 import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
 import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
 
-/** The document as the server hands it out: what every answer in these tests is held to. */
+/** The OpenAPI document as the server returns it. These tests check every answer against it. */
 export const DOCUMENT = JSON.parse(JSON.stringify(openApi('test')));
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addSchema({ ...DOCUMENT, $id: 'api' });
 const validators = new Map<string, ReturnType<typeof ajv.compile>>();
 
-/** The operation that an address and a method are for; null: none of the document. */
+/** The operation with this method and path. Null: the document has none. */
 export function operationAt(method: string, path: string): OperationName | null {
   const [plain = ''] = path.split('?', 1);
   const names = Object.keys(ROUTES) as OperationName[];
@@ -22,14 +22,14 @@ export function operationAt(method: string, path: string): OperationName | null 
   return found ?? null;
 }
 
-/** Fails unless the document has exactly such an answer. `body` is the value, or of a stream the data of one event. */
+/** Fails unless the document describes such an answer. `body`: the value; for a stream, the data of one event. */
 export function expectConform(name: OperationName, status: number, type: string, body: unknown): void {
   const { method, path } = ROUTES[name];
   const described = DOCUMENT.paths[`${BASE_PATH}${path}`][method.toLowerCase()];
   const [plain = ''] = type.split(';', 1);
   const response = described.responses[String(status)] ?? described.responses.default;
   const schema = response.content[plain]?.schema;
-  expect(schema, `${name} answers ${status} with ${plain}, which the document does not have`).toBeDefined();
+  expect(schema, `${name} answers ${status} with ${plain}, which the document does not describe`).toBeDefined();
   expectValid(schema.$ref, body, `${name} ${status}`);
 }
 

@@ -29,7 +29,7 @@ export interface ServedOptions {
   readonly agents?: Readonly<Record<string, Partial<ScriptedOptions>>>;
   readonly engine?: Partial<EngineSettings>;
   readonly server?: Partial<ServerOptions>;
-  /** Where the data is; left out: in the temporary directory. */
+  /** The directory of the data. Left out: one in the temporary directory. */
   readonly home?: string;
 }
 
@@ -38,7 +38,7 @@ export class ServedHome {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-http-')));
   readonly socket = join(this.path, 'socket');
   readonly metrics = new Metrics();
-  /** Every line of its log. */
+  /** All lines of the server's log. */
   readonly log: string[] = [];
   readonly #options: ServedOptions;
   #composed!: Composed;
@@ -55,7 +55,7 @@ export class ServedHome {
     return home;
   }
 
-  /** Starts the server, on whatever port there is. */
+  /** Starts the server, on a free port. */
   async up(): Promise<void> {
     const { agents = { scripted: {} }, engine = {}, server = {} } = this.#options;
     const settings = Object.entries(agents).map(([name, options]) => [name, { adapter: 'scripted', options }]);
@@ -88,6 +88,7 @@ export class ServedHome {
     }));
   }
 
+  /** Stops the server. */
   async down(graceMs = 0): Promise<void> {
     await this.#server.close({ graceMs });
   }
@@ -108,16 +109,17 @@ export class ServedHome {
     return this.#server.port;
   }
 
-  /** Resolves when it accepts bursts of connections. */
+  /** Resolves when the server shares its sockets, so that it accepts bursts of connections. */
   shared(): Promise<void> {
     return this.#server.shared;
   }
 
+  /** A new sign-in link. */
   newLink(): Promise<string> {
     return this.#server.newLink();
   }
 
-  /** The same interface without a network. */
+  /** Sends requests to the same interface without a network. */
   inProcess(): (address: string, init: RequestInit) => Promise<Response> {
     const { engine, parts } = this.#composed;
     const tasks = this.#tasks;
@@ -143,12 +145,12 @@ export class ServedHome {
       );
   }
 
-  /** Whoever has the token. */
+  /** A caller with the token. */
   get caller(): Caller {
     return new Caller(this.url, { authorization: `Bearer ${TOKEN}` });
   }
 
-  /** Whoever has a new key with these scopes. */
+  /** A new key with these scopes, and a caller with it. */
   async key(owner: string, scopes: readonly Scope[], expiresAt: number | null = null, owners: string | null = null) {
     const { id, hash, key } = freshKey();
     await this.#composed.parts.store.createKey(owner, { id, hash, name: 'for a test', scopes, owners, expiresAt });
@@ -164,12 +166,12 @@ export class ServedHome {
     rmSync(this.path, { recursive: true, force: true, maxRetries: 20 });
     expect(
       this.log.filter((line) => line.includes('internal error')),
-      'faults of the program itself',
+      'internal errors in the log',
     ).toEqual([]);
   }
 }
 
-/** A reader that is gone before anything was written to it. */
+/** A stream without a connection: nobody reads what is written to it. */
 const beginNowhere: BeginStream = (headers, write) => {
   const socket = new Socket().on('error', () => {});
   const outgoing = new ServerResponse(new IncomingMessage(socket));

@@ -13,7 +13,7 @@ export interface ServedProcess {
   readonly caller: Caller;
 }
 
-/** The real executable, serving; resolves when it says so. */
+/** Starts a server with the real executable. `more`: flags and options. Resolves when it has printed its address. */
 export async function serveProcess(home: CliHome, ...more: (string | StartOptions)[]): Promise<ServedProcess> {
   const flags = more.filter((one) => typeof one === 'string');
   const options = more.find((one) => typeof one === 'object') ?? {};
