@@ -1,4 +1,4 @@
-// When a session is not used any longer: who ends its process, and how.
+// How the process of a session is ended when the session is no longer used.
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
@@ -9,9 +9,9 @@ import type { Fence } from '../../../src/ports/store/leases.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { ended, until } from '../support/conversations.ts';
 
-test('a session that was opened for a turn cancelled meanwhile is closed', async () => {
+test('a session whose turn was cancelled while it was being opened is closed', async () => {
   await using home = new BenchHome();
-  const double = new Double();
+  const double = new AgentDouble();
   const opening = Promise.withResolvers<void>();
   double.beforeOpen = () => opening.promise;
   const { engine } = await home.open({ agent: double.agent });
@@ -27,7 +27,7 @@ test('a session that was opened for a turn cancelled meanwhile is closed', async
 
 test('a session that refused the history is killed before another one is opened', async () => {
   await using home = new BenchHome();
-  const double = new Double();
+  const double = new AgentDouble();
   const { engine } = await home.open({ agent: double.agent });
   const { id } = await engine.ensure({ key: 'chat' });
   for (const text of ['One.', 'Two.', 'Three.']) await ended(engine, (await engine.submit(id, text)).turn);
@@ -42,9 +42,9 @@ test('a session that refused the history is killed before another one is opened'
   expect(taking?.killed).toBe(0);
 });
 
-test('a session without a name is killed when its lease is lost during the turn', async () => {
+test('a session without an id is killed when its lease is lost during the turn', async () => {
   await using home = new BenchHome();
-  const double = new Double({ named: false });
+  const double = new AgentDouble({ named: false });
   const { parts } = await home.open({ agent: double.agent });
   const lost: Fence[] = [];
   const store = withRenew(parts.store, async (fences) => lost.filter(({ epoch }) => fences[0]?.epoch === epoch));
@@ -52,7 +52,7 @@ test('a session without a name is killed when its lease is lost during the turn'
   const { id } = await engine.ensure({ key: 'chat' });
   double.answers.push('when aborted');
   await engine.submit(id, 'Hello.');
-  await until('the prompt has left', () => double.prompts === 1);
+  await until('the prompt was sent', () => double.prompts === 1);
   lost.push({ conversation: id, owner: 'local', epoch: 1 });
   await until('its process was killed', () => double.sessions[0]?.killed === 1);
   await engine.close({ graceMs: 0 });
@@ -60,27 +60,27 @@ test('a session without a name is killed when its lease is lost during the turn'
 
 test('the loss of an earlier lease does not stop the turn that runs under the next one', async () => {
   await using home = new BenchHome();
-  const double = new Double();
+  const double = new AgentDouble();
   const { parts } = await home.open({ agent: double.agent });
-  const [asked, answered] = [Promise.withResolvers<readonly Fence[]>(), Promise.withResolvers<Fence[]>()];
+  const [renewing, renewed] = [Promise.withResolvers<readonly Fence[]>(), Promise.withResolvers<Fence[]>()];
   const renew = async (fences: readonly Fence[], leaseMs: number) => {
     if (fences[0]?.epoch !== 1) return parts.store.renew(fences, leaseMs);
-    asked.resolve(fences);
-    return answered.promise;
+    renewing.resolve(fences);
+    return renewed.promise;
   };
   const settings = { ...parts.settings, leaseMs: 600, idleMs: 300 };
   const engine = createEngine({ ...parts, store: withRenew(parts.store, renew), settings }, 'local');
   const { id } = await engine.ensure({ key: 'chat' });
   await ended(engine, (await engine.submit(id, 'One.')).turn);
-  const first = await asked.promise; // a heartbeat of the first lease, whose answer comes late
-  await until('the conversation was left', async () => (await parts.store.workers()).length === 0);
-  const gate = Promise.withResolvers<void>();
-  double.answers.push(gate.promise);
+  const first = await renewing.promise; // the first lease is being renewed, and the answer comes late
+  await until('nobody holds the conversation', async () => (await parts.store.workers()).length === 0);
+  const mayAnswer = Promise.withResolvers<void>();
+  double.answers.push(mayAnswer.promise);
   const { turn } = await engine.submit(id, 'Two.');
   await until('the second turn runs', () => double.prompts === 2);
-  answered.resolve([...first]);
-  await new Promise(setImmediate);
-  gate.resolve();
+  renewed.resolve([...first]);
+  await new Promise(setImmediate); // the engine has handled the late answer
+  mayAnswer.resolve();
   expect(await ended(engine, turn)).toMatchObject({ state: 'completed', attempt: 1 });
   expect(double.sessions.map(({ killed }) => killed)).toEqual([0, 0]);
   await engine.close();
@@ -95,13 +95,14 @@ function withRenew(store: Store, renew: Store['renew']): Store {
   });
 }
 
+/** How a prompt ends. A promise: it completes when the promise has resolved. */
 type Answer = Extract<AgentEvent, { type: 'ended' }>['outcome'] | Promise<void> | 'when aborted';
 
 /** An agent in this process that counts how its sessions are ended. */
-class Double {
+class AgentDouble {
   readonly sessions: { closed: number; killed: number }[] = [];
   readonly signals: AbortSignal[] = [];
-  /** What becomes of the next prompts; with none left they complete. */
+  /** How the next prompts end. Without an entry they complete. */
   readonly answers: Answer[] = [];
   readonly agent: Agent;
   beforeOpen: () => Promise<void> = async () => {};

@@ -1,4 +1,4 @@
-// Prompts that wait: edited, moved and dropped in one step, while the agent works on another one.
+// Queued prompts are edited, moved and dropped in one step, while the agent works on another prompt.
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { TurnError } from '../../../src/library/answer.ts';
@@ -18,8 +18,8 @@ import {
 } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-/** Sends a turn that runs until it is answered, and three that wait for it. */
-async function waiting(chat: ConversationHandle) {
+/** Sends a turn that runs until its question is answered, and three that are queued behind it. */
+async function sendWithQueue(chat: ConversationHandle) {
   const running = chat.send('/ask May I?\n/say first', { permissions: 'ask' });
   await running.accepted;
   const answers = ['one', 'two', 'three'].map((word) => chat.send(`/say ${word}`, { requestId: `r-${word}` }));
@@ -27,11 +27,11 @@ async function waiting(chat: ConversationHandle) {
   return { running, answers, ids: { a: a ?? '', b: b ?? '', c: c ?? '' } };
 }
 
-test('queued prompts are edited, moved and dropped, and run as they were left', async () => {
+test('queued prompts are edited, moved and dropped, and then run in their new order', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  const { running, answers, ids } = await waiting(chat);
+  const { running, answers, ids } = await sendWithQueue(chat);
   const { payload } = await event(tl.engine, 'chat', 'permission.asked');
   expect((await chat.queue()).map(({ id, state }) => [id, state])).toEqual(
     Object.values(ids).map((id) => [id, 'queued']),
@@ -52,12 +52,12 @@ test('queued prompts are edited, moved and dropped, and run as they were left', 
     ],
     duplicate: false,
   });
-  const lost = await answers[0]?.then(
+  const replaced = await answers[0]?.then(
     () => null,
     (error) => error,
   );
-  expect(lost).toBeInstanceOf(TurnError);
-  expect(lost).toMatchObject({ code: 'cancelled', turn: { replacedBy: added } });
+  expect(replaced).toBeInstanceOf(TurnError);
+  expect(replaced).toMatchObject({ code: 'cancelled', turn: { replacedBy: added } });
   expect((await event(tl.engine, 'chat', 'turn.ended', { turn: ids.b })).payload).toMatchObject({ replacedBy: null });
   const { payload: accepted } = await event(tl.engine, 'chat', 'turn.queued', { turn: added });
   expect(accepted).toMatchObject({ n: 5, replaces: ids.a, requestId: null, preview: '/say uno' });
@@ -67,7 +67,7 @@ test('queued prompts are edited, moved and dropped, and run as they were left', 
   expect((await answers[2])?.reply).toBe('three');
   expect((await tl.answerOf(added, { waitMs: 60_000 })).reply).toBe('uno');
   expect((await chat.records()).map(({ n }) => n)).toEqual([1, 4, 5]);
-  // After the reply was lost, or much later: the same result, and nothing happens.
+  // The same request again, even much later, gives the same result and changes nothing.
   expect(await chat.requeue(changes, { requestId: 'change' })).toEqual({ ...result, duplicate: true });
   await refusedWith('conflict', chat.requeue([], { requestId: 'change' }), /already used for another request/);
   expect(await chat.queue()).toEqual([]);
@@ -82,11 +82,11 @@ test('queued prompts are edited, moved and dropped, and run as they were left', 
   await expectSound(tl.engine, 'chat');
 });
 
-test('what has changed meanwhile is said, and what cannot be is refused; nothing is changed then', async () => {
+test('a list that does not match the queue, or is not valid, is refused and changes nothing', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  const { running, ids } = await waiting(chat);
+  const { running, ids } = await sendWithQueue(chat);
   const { turn } = await running.accepted;
   const all = [{ turn: ids.a }, { turn: ids.b }, { turn: ids.c }];
   await event(tl.engine, 'chat', 'permission.asked');
@@ -102,7 +102,7 @@ test('what has changed meanwhile is said, and what cannot be is refused; nothing
   await ended(tl.engine, turn);
 });
 
-test('the answer of what took the place of a turn is the one to deliver', async () => {
+test('after a turn was replaced, the answer of the new turn is pending', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -118,17 +118,17 @@ test('the answer of what took the place of a turn is the one to deliver', async 
   expect(await tl.pending()).toEqual([]);
 });
 
-test('what took the place of a turn runs at once, also when it was replaced as it began and nobody tells of that', async () => {
+test('a turn that replaces another one as that begins runs at once, also if the bell is lost', async () => {
   await using home = new Home({ scripted: {}, slow: {} });
   const other = (await home.host()).engine;
-  let isTaken = false;
+  let isReplaced = false;
   const store = (real: Store): Store => ({
     ...real,
-    listen: (listener) => real.listen((moved) => isTaken || listener(moved)),
+    listen: (listener) => real.listen((moved) => isReplaced || listener(moved)),
     async nextTurn(...args) {
       const next = await real.nextTurn(...args);
-      if (next !== null && !isTaken) {
-        isTaken = true;
+      if (next !== null && !isReplaced) {
+        isReplaced = true;
         await other.requeue('chat', [{ turn: next.turn.id, prompt: 'Replaced.' }]);
       }
       return next;
@@ -139,7 +139,7 @@ test('what took the place of a turn runs at once, also when it was replaced as i
     ...real,
     async open(request) {
       opened += 1;
-      // That of the turn which was replaced.
+      // The session for the replaced turn opens only after that turn was stopped.
       if (opened === 2) await once(request.signal, 'abort');
       return real.open(request);
     },
@@ -148,7 +148,7 @@ test('what took the place of a turn runs at once, also when it was replaced as i
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'Hello.', { agent: 'scripted' });
   const { turn } = await engine.submit('chat', 'To be replaced.', { agent: 'slow' });
-  await until('it has ended', async () => (await other.turns('chat')).at(2)?.state === 'completed');
+  await until('the new turn has completed', async () => (await other.turns('chat')).at(2)?.state === 'completed');
   const events = await allEvents(engine, 'chat');
   const after = events.slice(events.findIndex(({ kind, turnId }) => kind === 'turn.ended' && turnId === turn.id) + 1);
   expect(after.filter(({ turnId }) => turnId === turn.id)).toEqual([]);
@@ -156,19 +156,19 @@ test('what took the place of a turn runs at once, also when it was replaced as i
 });
 
 test.each(['cancelled', 'replaced'] as const)(
-  'a turn that is %s in the moment in which it would begin is not sent, and the next one runs',
+  'a turn that is %s at the moment when it would begin is not sent, and the next one runs',
   async (how) => {
     await using home = new Home();
     const other = (await home.host()).engine;
-    let taken: string | null = null;
+    let changed: string | null = null;
     const store = (real: Store): Store => ({
       ...real,
       async nextTurn(...args) {
         const next = await real.nextTurn(...args);
-        if (next !== null && taken === null) {
-          taken = next.turn.id;
-          if (how === 'cancelled') await other.cancel(taken);
-          else await other.requeue('chat', [{ turn: taken, prompt: '/say Replaced.' }]);
+        if (next !== null && changed === null) {
+          changed = next.turn.id;
+          if (how === 'cancelled') await other.cancel(changed);
+          else await other.requeue('chat', [{ turn: changed, prompt: '/say Replaced.' }]);
         }
         return next;
       },
@@ -178,8 +178,8 @@ test.each(['cancelled', 'replaced'] as const)(
     await run(engine, 'chat', 'The codeword is apple.');
     const { turn } = await engine.submit('chat', 'The codeword is pear.');
     await ended(engine, turn);
-    expect(taken).toBe(turn.id);
-    // The model is told all that was sent, and nothing else.
+    expect(changed).toBe(turn.id);
+    // The session has every prompt that was sent, and no other.
     expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['apple']);
     const turns = await engine.turns('chat');
     expect(turns.map(({ state }) => state)).toEqual(
@@ -188,7 +188,7 @@ test.each(['cancelled', 'replaced'] as const)(
         : ['completed', 'cancelled', 'completed', 'completed'],
     );
     expect(turns[1]).toMatchObject({ attempt: 0, sent: null, startedAt: null });
-    // The session was sent nothing, and stays open.
+    // Nothing was sent to the session, and it stays open.
     const rungs = (await engine.receipts('chat')).map(({ rung }) => rung);
     expect(rungs).toEqual(how === 'cancelled' ? ['new', 'live'] : ['new', 'live', 'live']);
     await expectSound(engine, 'chat');
@@ -196,7 +196,7 @@ test.each(['cancelled', 'replaced'] as const)(
 );
 
 test.each(['set', 'reopen'] as const)(
-  'the model that a turn has chosen is given back when the turn is cancelled before it begins (%s)',
+  'the model that a turn has chosen is reset when the turn is cancelled before it begins (%s)',
   async (answer) => {
     await using home = new Home();
     const other = (await home.host()).engine;
@@ -207,9 +207,9 @@ test.each(['set', 'reopen'] as const)(
         const opened = await real.open(request);
         if (opened.ok)
           opened.session.choose = async ({ model }) => {
-            const givesBack = model === undefined && chosen.at(-1) === 'small';
+            const resets = model === undefined && chosen.at(-1) === 'small';
             chosen.push(model);
-            return givesBack ? answer : 'set';
+            return resets ? answer : 'set';
           };
         return opened;
       },
@@ -227,10 +227,10 @@ test.each(['set', 'reopen'] as const)(
     await run(engine, 'chat', 'The codeword is apple.');
     const { turn } = await engine.submit('chat', 'The codeword is pear.', { model: 'small' });
     await ended(engine, turn);
-    await until('it was given back', () => chosen.at(-1) === undefined && chosen.includes('small'));
+    await until('the model was reset', () => chosen.at(-1) === undefined && chosen.includes('small'));
     expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['apple']);
     expect(chosen).toEqual([undefined, 'small', undefined, undefined]);
-    // A session that cannot be as it was is opened again.
+    // A session that cannot reset its model is opened again.
     const rungs = (await engine.receipts('chat')).map(({ rung }) => rung);
     expect(rungs).toEqual(['new', answer === 'set' ? 'live' : 'resume']);
     await expectSound(engine, 'chat');

@@ -10,7 +10,7 @@ import { Home } from '../support/home.ts';
 const keysOf = (conversations: readonly { key: string | null }[]) => conversations.map(({ key }) => key);
 
 describe('a conversation that does not exist', () => {
-  test('is not created by whoever reads it, and is told as what it is', async () => {
+  test('is not created by reading it, and is reported as not found', async () => {
     await using home = new Home();
     const tl = await home.open();
     const cwd = mkdtempSync(join(tmpdir(), 'throughline-reading-'));
@@ -30,23 +30,14 @@ describe('a conversation that does not exist', () => {
         }
       }
       expect(await tl.engine.list()).toEqual([]);
-      const made = await tl.conversation('typo', { cwd }).ensure();
-      expect(await tl.conversation('typo').get()).toEqual(made);
+      const created = await tl.conversation('typo', { cwd }).ensure();
+      expect(await tl.conversation('typo').get()).toEqual(created);
     } finally {
       rmSync(cwd, { recursive: true });
     }
   });
 
-  test('with other settings than the caller’s is refused, also to whoever reads it', async () => {
-    await using home = new Home();
-    const tl = await home.open();
-    await tl.conversation('chat').ensure();
-    const other = tl.conversation('chat', { restore: { policy: 'auto' }, title: 'Another title' });
-    await refusedWith('refused', other.show(), /another restore\.policy/);
-    expect(await tl.conversation('chat', { title: 'Another title' }).get()).toMatchObject({ title: '' });
-  });
-
-  test('is created by its first prompt, once, however often that comes', async () => {
+  test('is created by its first prompt, and once although the prompt is repeated', async () => {
     await using home = new Home();
     const tl = await home.open();
     const same = () => tl.engine.submit('new', 'Hello.', { requestId: 'r-1', agent: 'scripted' });
@@ -71,7 +62,7 @@ describe('a conversation that does not exist', () => {
     expect(keysOf(await tl.engine.list())).toEqual(['other']);
   });
 
-  test('is not created under the id of one that is gone, unless that is said to be a key', async () => {
+  test('is not created under a key that looks like an id, unless the caller says that it is a key', async () => {
     await using home = new Home();
     const tl = await home.open();
     const { turn } = await run(tl.engine, 'chat', 'Hello.');
@@ -92,8 +83,17 @@ describe('a conversation that does not exist', () => {
   });
 });
 
+test('reading a conversation with other settings than its own is refused; another title is ignored', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.conversation('chat').ensure();
+  const other = tl.conversation('chat', { restore: { policy: 'auto' }, title: 'Another title' });
+  await refusedWith('refused', other.show(), /another restore\.policy/);
+  expect(await tl.conversation('chat', { title: 'Another title' }).get()).toMatchObject({ title: '' });
+});
+
 describe('the answer of a turn', () => {
-  test('that has not ended is a conflict; whoever waits gets it at its end', async () => {
+  test('that has not ended is refused as a conflict; a caller that waits gets it at the end of the turn', async () => {
     await using home = new Home();
     const tl = await home.open();
     const { turn } = await tl.engine.submit('chat', '/say At last.\n/await go');
@@ -101,17 +101,17 @@ describe('the answer of a turn', () => {
     await event(tl.engine, 'chat', 'turn.sent');
     await refusedWith('conflict', tl.engine.answerOf(turn.id, { waitMs: 50 }), /has not ended: it is running/);
     await refusedWith('invalid', tl.engine.answerOf(turn.id, { waitMs: 60_001 }), /from 0 to 60000/);
-    const left = new AbortController();
-    const leaving = tl.engine.answerOf(turn.id, { waitMs: 60_000, signal: left.signal });
-    left.abort();
-    await refusedWith('cancelled', leaving, /stopped waiting/);
+    const stop = new AbortController();
+    const stopped = tl.engine.answerOf(turn.id, { waitMs: 60_000, signal: stop.signal });
+    stop.abort();
+    await refusedWith('cancelled', stopped, /stopped waiting/);
     const waiting = tl.engine.answerOf(turn.id, { waitMs: 60_000 });
     writeFileSync(join(home.sandboxes, turn.conversationId, 'work', 'go'), '');
     expect(await waiting).toMatchObject({ reply: 'At last.', turn: { state: 'completed' }, receipt: { rung: 'new' } });
     expect(await tl.engine.answerOf(turn.id)).toEqual(await waiting);
   });
 
-  test('that no agent was asked for has no receipt', async () => {
+  test('that was sent to no agent has no receipt', async () => {
     await using home = new Home();
     const tl = await home.open();
     const running = await tl.engine.submit('chat', '/hang');
@@ -122,7 +122,7 @@ describe('the answer of a turn', () => {
   });
 });
 
-test('pages of turns have the answers; where those are large, pages are short and none is missed', async () => {
+test('pages of turns contain the replies; pages with large replies are shorter, and no turn is missed', async () => {
   await using home = new Home();
   const tl = await home.open();
   await run(tl.engine, 'chat', '/say small');
@@ -160,8 +160,8 @@ test('pages of turns have the answers; where those are large, pages are short an
     [1, 2],
     [3, 4, 5, 6],
   ]);
-  const said = (turns: TurnView[]) => turns.map(({ id, reply }) => [id, reply]);
-  expect(said(back.flat())).toEqual(said(pages.flat()));
+  const replies = (turns: TurnView[]) => turns.map(({ id, reply }) => [id, reply]);
+  expect(replies(back.flat())).toEqual(replies(pages.flat()));
   await tl.engine.cancel(turn.id);
 });
 

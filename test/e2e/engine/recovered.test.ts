@@ -1,4 +1,4 @@
-// The agent came to the end of a turn that nobody watched any more. Its storage says so; here a double of the storage does.
+// Turns that their agent finished after Throughline was killed. The storage of the agent shows the end; here it is simulated.
 import { expect, test } from 'vitest';
 import type { PublicTurn } from '../../../src/core/public/turn.ts';
 import type { Agent, AgentEvent, Tail } from '../../../src/ports/agent.ts';
@@ -13,7 +13,7 @@ const UPDATES: Tail['updates'] = [
   { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'begun, and ended' } },
 ];
 
-/** The storage of the agent shows this of every prompt, at the real position. */
+/** Changes what the storage of the agent shows of the last prompt. */
 function withTail(tail: (real: Tail) => Tail): (agent: Agent) => Agent {
   return (agent) => ({
     ...agent,
@@ -26,37 +26,37 @@ function withTail(tail: (real: Tail) => Tail): (agent: Agent) => Agent {
 
 const finished = withTail((real) => ({ ...real, updates: UPDATES, ended: END }));
 
-const SAID = `SELECT e.no FROM events e JOIN turns t ON t.no = e.turn WHERE t.id = ? AND e.kind = 'turn.update'`;
+const UPDATES_OF_TURN = `SELECT e.no FROM events e JOIN turns t ON t.no = e.turn WHERE t.id = ? AND e.kind = 'turn.update'`;
 
-/** The next prompt ends what is left of the turn before it. */
-async function endedByTheNext(engine: Engine, turn: PublicTurn) {
+/** Runs a turn, which first ends the turn that was left running. */
+async function runNextTurn(engine: Engine, turn: PublicTurn) {
   const next = await run(engine, 'chat', 'Go on.');
   return { turn: await engine.turn(turn.id), next };
 }
 
-/** A conversation whose process was killed in the middle of the second turn. */
-async function killedInTheSecond(home: Home, options: SubmitOptions = {}) {
+/** Makes a conversation whose process is killed in its second turn, and returns that turn. */
+async function killInSecondTurn(home: Home, options: SubmitOptions = {}) {
   const host = await home.host();
   await host.engine.ensure({ key: 'chat' });
   await host.calls.ask('chat', 'The codeword is amber.');
   const { turn } = await host.engine.submit('chat', '/say begun\n/hang', options);
-  await until('the agent has said something', () => home.query(SAID, turn.id).length > 0);
+  await until('the agent has said something', () => home.query(UPDATES_OF_TURN, turn.id).length > 0);
   await host.kill();
   return turn;
 }
 
-test('a turn that its agent finished after our death is completed, and says that nobody saw it', async () => {
+test('a turn that its agent finished after the kill is completed, and marked as recovered', async () => {
   await using home = new Home();
-  const turn = await killedInTheSecond(home);
+  const turn = await killInSecondTurn(home);
   const engine = await home.engine({ agent: finished }, { claims: 'own' });
   const usage = { inputTokens: 7, outputTokens: 3, modelCalls: 2 };
-  const { turn: now, next } = await endedByTheNext(engine, turn);
-  expect(now).toMatchObject({ state: 'completed', failure: null, recovered: true, usage });
+  const { turn: ended, next } = await runNextTurn(engine, turn);
+  expect(ended).toMatchObject({ state: 'completed', failure: null, recovered: true, usage });
   expect((await engine.answerOf(turn.id)).reply).toBe('begun, and ended');
   const ends = (await allEvents(engine, 'chat')).filter(({ kind }) => kind === 'turn.ended');
   expect(ends[1]?.payload).toMatchObject({ n: 2, outcome: 'completed', recovered: true });
   expect((await engine.show('chat')).turns.map(({ recovered }) => recovered)).toEqual([undefined, true, undefined]);
-  // It is a turn like any other: nothing is told again, and copies keep what is known of it.
+  // The session is not told of it again, and copies keep the mark.
   expect(next.receipt).toMatchObject({ rung: 'resume', delivered: 0, unsettled: false, carried: 2 });
   expect(await engine.sessions('chat')).toMatchObject([{ watermark: 3 }]);
   await engine.fork('chat', { key: 'copy', turn: 2 });
@@ -67,45 +67,45 @@ test('a turn that its agent finished after our death is completed, and says that
   await expectSound(engine, 'chat');
 });
 
-test('what the agent condensed in a turn that nobody saw is on its receipt', async () => {
+test('turns that the agent condensed in a recovered turn are in its receipt', async () => {
   await using home = new Home();
-  const turn = await killedInTheSecond(home);
+  const turn = await killInSecondTurn(home);
   const condensing = { sessionUpdate: 'compaction_update', status: 'completed', compactionId: 'c' } as const;
   const condensed = withTail((real) => ({ ...real, updates: [condensing, ...UPDATES], ended: END }));
   const engine = await home.engine({ agent: condensed }, { claims: 'own' });
-  const { next } = await endedByTheNext(engine, turn);
+  const { next } = await runNextTurn(engine, turn);
   expect((await engine.receipts('chat'))[1]).toMatchObject({ turn: 2, carried: 0, condensed: 1 });
   expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1, condensed: 1 });
 });
 
-test('without a position, the turn is completed and the session is not said to have it', async () => {
+test('without a position the turn is completed, but its session does not count as having it', async () => {
   await using home = new Home();
-  const turn = await killedInTheSecond(home);
-  const unplaced = withTail((real) => ({ ...real, updates: UPDATES, ended: END, position: null }));
-  const engine = await home.engine({ agent: unplaced }, { claims: 'own' });
-  const { turn: now, next } = await endedByTheNext(engine, turn);
-  expect(now).toMatchObject({ state: 'completed', recovered: true });
+  const turn = await killInSecondTurn(home);
+  const withoutPosition = withTail((real) => ({ ...real, updates: UPDATES, ended: END, position: null }));
+  const engine = await home.engine({ agent: withoutPosition }, { claims: 'own' });
+  const { turn: ended, next } = await runNextTurn(engine, turn);
+  expect(ended).toMatchObject({ state: 'completed', recovered: true });
   expect(next.receipt).toMatchObject({ rung: 'transcript', delivered: 2 });
 });
 
 test('a storage that does not show the end leaves the turn interrupted', async () => {
   await using home = new Home();
-  const turn = await killedInTheSecond(home);
+  const turn = await killInSecondTurn(home);
   const engine = await home.engine({ agent: withTail((real) => ({ ...real, updates: UPDATES })) }, { claims: 'own' });
-  const { turn: now, next } = await endedByTheNext(engine, turn);
-  expect(now).toMatchObject({ state: 'interrupted', failure: { code: 'interrupted' } });
-  expect(now).not.toHaveProperty('recovered');
+  const { turn: ended, next } = await runNextTurn(engine, turn);
+  expect(ended).toMatchObject({ state: 'interrupted', failure: { code: 'interrupted' } });
+  expect(ended).not.toHaveProperty('recovered');
   expect(next.receipt).toMatchObject({ rung: 'resume', delivered: 1, unsettled: true });
 });
 
-test('a session that was begun without the history is closed, also when its turn is recovered', async () => {
+test('a session that was started without the history is closed, also when its turn is recovered', async () => {
   await using home = new Home();
-  const turn = await killedInTheSecond(home, { restore: { policy: 'off' } });
+  const turn = await killInSecondTurn(home, { restore: { policy: 'off' } });
   const engine = await home.engine({ agent: finished }, { claims: 'own' });
-  const { turn: now, next } = await endedByTheNext(engine, turn);
-  expect(now).toMatchObject({ state: 'completed', recovered: true });
-  expect(next.receipt?.sessionId).not.toBe(now.sessionId);
-  const left = (await engine.sessions('chat')).find(({ id }) => id === now.sessionId);
+  const { turn: ended, next } = await runNextTurn(engine, turn);
+  expect(ended).toMatchObject({ state: 'completed', recovered: true });
+  expect(next.receipt?.sessionId).not.toBe(ended.sessionId);
+  const left = (await engine.sessions('chat')).find(({ id }) => id === ended.sessionId);
   expect(left).toMatchObject({ state: 'closed' });
 });
 

@@ -6,15 +6,16 @@ import type { Engine } from '../../../src/ports/engine.ts';
 import { allEvents, ended, event, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
-// While a context is restored, whoever follows sees that, and by which rung, before the wait is over.
+// A follower sees that a session is being restored, and by which rung, while the restore runs.
 
-async function told(home: Home, turns = 3): Promise<void> {
+/** Makes a conversation with three turns, in an engine that is closed. */
+async function makeThreeTurns(home: Home): Promise<void> {
   const tl = await home.open();
-  for (let n = 1; n <= turns; n += 1) await tl.conversation('chat').ask(`The codeword is word-${n}.`);
+  for (let n = 1; n <= 3; n += 1) await tl.conversation('chat').ask(`The codeword is word-${n}.`);
   await tl.close();
 }
 
-/** What was said about restoring, in order, beside the receipts. */
+/** The events about the restore of a turn, in order, without the receipts. */
 async function steps(engine: Engine, turn: string) {
   const events = (await allEvents(engine, 'chat')).filter(({ turnId }) => turnId === turn);
   return events.flatMap<unknown>(({ kind, payload }) => {
@@ -28,14 +29,14 @@ test.each([
   ['resume', {}],
   ['transcript', { resume: 'none' }],
   ['replay', {}],
-] as const)('it is told that %s has begun while the agent still starts', async (rung, options) => {
+] as const)('a follower is told that %s has begun while the agent still starts', async (rung, options) => {
   await using home = new Home({ a: options });
-  await told(home);
-  const starts = Promise.withResolvers<void>();
+  await makeThreeTurns(home);
+  const mayStart = Promise.withResolvers<void>();
   const slow = (agent: Agent): Agent => ({
     ...agent,
     async open(request) {
-      await starts.promise;
+      await mayStart.promise;
       return agent.open(request);
     },
   });
@@ -44,16 +45,16 @@ test.each([
   const started = await event(other.engine, 'chat', 'restore.started', { turn: turn.id });
   expect((await other.engine.turn(turn.id)).sent).toBeNull();
   expect(started.payload).toEqual({ rung, total: 3 });
-  starts.resolve();
+  mayStart.resolve();
   await ended(engine, turn);
   const all = await steps(engine, turn.id);
   expect(all[0]).toEqual(['started', rung, 3]);
   expect(all.slice(-2)).toEqual([['progress', rung, 3, 3], 'sent']);
 });
 
-test('a step that fails is followed by the next one', async () => {
+test('a follower is told of a rung that fails and of the next one', async () => {
   await using home = new Home({ a: { dir: ONE_STORAGE } });
-  await told(home);
+  await makeThreeTurns(home);
   rmSync(join(home.sandboxes, 'storage'), { recursive: true });
   const tl = await home.open();
   const { turn } = await tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { lastTurns: 2 } });
@@ -66,9 +67,9 @@ test('a step that fails is followed by the next one', async () => {
   ]);
 });
 
-test('a warm-up tells it as well, and the turn in the warm session has nothing to tell', async () => {
+test('a follower is told of the restore of a warm-up as well, and the next turn restores nothing', async () => {
   await using home = new Home({ a: {} });
-  await told(home);
+  await makeThreeTurns(home);
   const tl = await home.open();
   await tl.engine.warm('chat');
   const started = (await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'restore.started');
@@ -77,7 +78,7 @@ test('a warm-up tells it as well, and the turn in the warm session has nothing t
   expect(await steps(tl.engine, turn.id)).toEqual(['sent']);
 });
 
-test('a first turn, and one that knowingly starts fresh, restore nothing', async () => {
+test('a first turn and a turn with the policy "off" restore nothing', async () => {
   await using home = new Home({ a: {} });
   const tl = await home.open();
   const chat = tl.conversation('chat');

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { allEvents, event, refusedWith, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-test('several conversations of a user share a sandbox by its name, and the chain to their sessions can be read', async () => {
+test('several conversations of an owner share a sandbox by its name, and its uses name their sessions', async () => {
   await using home = new Home();
   const tl = await home.open();
   const [one, two] = ['one', 'two'].map((key) => tl.conversation(key, { sandbox: 'website' }));
@@ -25,7 +25,7 @@ test('several conversations of a user share a sandbox by its name, and the chain
   expect(await tl.sandbox(sandbox.id).show()).toEqual(await tl.sandbox('website').show());
 });
 
-test('each user has sandboxes of their own, whatever their names', async () => {
+test('each owner has separate sandboxes, also under the same name', async () => {
   await using home = new Home();
   const tl = await home.open();
   const [ann, bob] = [tl.as('ann'), tl.as('bob')];
@@ -39,7 +39,7 @@ test('each user has sandboxes of their own, whatever their names', async () => {
   await refusedWith('not_found', tl.sandbox('website').show(), /no sandbox/);
 });
 
-test('they are listed newest first, in pages, and one of a single conversation has no name', async () => {
+test('sandboxes are listed newest first, in pages, and the sandbox of a single conversation has no name', async () => {
   await using home = new Home();
   const tl = await home.open();
   for (const key of ['a', 'b', 'c']) await tl.conversation(key).ask('Hello.');
@@ -51,7 +51,7 @@ test('they are listed newest first, in pages, and one of a single conversation h
   expect(await tl.sandboxes({ before: ids[2] as string })).toEqual([]);
 });
 
-test('a shared sandbox says when it was created, and when another process reopens it; one of a single conversation is quiet', async () => {
+test('a shared sandbox has events for its creation and its reopening in another process; one of a single conversation has none', async () => {
   await using home = new Home();
   const tl = await home.open({ maxWarm: 0 });
   await tl.conversation('shared', { sandbox: 'website' }).ask('Hello.');
@@ -62,18 +62,18 @@ test('a shared sandbox says when it was created, and when another process reopen
   await next.conversation('shared').ask('And again.');
   await next.conversation('alone').ask('Hello again.');
   const { id } = (await next.sandbox('website').show()).sandbox;
-  const told = async (key: string) =>
+  const sandboxEvents = async (key: string) =>
     (await allEvents(next.engine, key)).flatMap(({ kind, payload }) =>
       kind.startsWith('sandbox.') ? [{ kind, payload }] : [],
     );
-  expect(await told('shared')).toEqual([
+  expect(await sandboxEvents('shared')).toEqual([
     { kind: 'sandbox.created', payload: { sandboxId: id, name: 'website' } },
     { kind: 'sandbox.reopened', payload: { sandboxId: id, name: 'website' } },
   ]);
-  expect(await told('alone')).toEqual([]);
+  expect(await sandboxEvents('alone')).toEqual([]);
 });
 
-/** Steps that leave a trace in the working directory, which is in no repository. */
+/** A set-up step that runs a shell script in the working directory. */
 const step = (name: string, script: string) => ({ name, command: ['/bin/sh', '-c', script] });
 
 test('set-up steps run once in a sandbox, for all conversations and processes, and their output is kept', async () => {
@@ -99,7 +99,7 @@ test('set-up steps run once in a sandbox, for all conversations and processes, a
 });
 
 test.each(['the same process', 'another process'])(
-  'a sandbox whose files somebody has deleted is made and set up again by %s, and the conversation restored',
+  'a sandbox whose files somebody has deleted is created and set up again by %s, and the conversation is restored',
   async (which) => {
     await using home = new Home();
     const settings = { sandbox: { setup: [step('first', 'echo one >> ran')] } };
@@ -112,7 +112,7 @@ test.each(['the same process', 'another process'])(
     const { turn, receipt } = await next.conversation('chat').ask('Hello again.');
     expect([turn.state, receipt?.rung]).toEqual(['completed', 'transcript']);
     expect(readFileSync(join(home.sandboxes, id, 'work', 'ran'), 'utf8')).toBe('one\n');
-    // And it stays so: the next turn is an ordinary one.
+    // The next turn finds it ready.
     expect((await next.conversation('chat').ask('Once more.')).receipt?.rung).toBe('live');
     expect(readFileSync(join(home.sandboxes, id, 'work', 'ran'), 'utf8')).toBe('one\n');
   },
@@ -141,7 +141,7 @@ test('a failed step fails the turn and is tried again at the next; changed steps
   expect((await next.sandbox(id).show()).setup.map(({ name }) => name)).toEqual(['first', 'middle', 'check']);
 });
 
-test('links of the settings lead to shared folders, and what has their name stays', async () => {
+test('links of the settings lead to shared folders, and never replace a folder of the same name', async () => {
   await using home = new Home();
   const shared = join(home.path, 'shared');
   mkdirSync(shared);
@@ -172,9 +172,9 @@ test('a command runs in a sandbox that was opened by its name, and its size can 
   await refusedWith('invalid', website.exec([]), /must be a list/);
 });
 
-test('however many ask for the size of sandboxes, one is measured at a time, and each once', async () => {
+test('sandboxes are measured one at a time, and each once although many calls ask for its size', async () => {
   await using home = new Home();
-  // Counts how often it runs, and fails while another one does.
+  // A `du` that counts its runs, and fails while another one runs.
   const [bin, runs] = [join(home.path, 'bin'), join(home.path, 'runs')];
   mkdirSync(bin);
   const du = `#!/bin/sh\nmkdir ${runs}.now || exit 9\necho run >> ${runs}\n${which('du')} "$@"\nrmdir ${runs}.now\n`;
@@ -194,7 +194,7 @@ test('however many ask for the size of sandboxes, one is measured at a time, and
   expect(shown.filter(({ sandbox }) => sandbox.disk === null)).toEqual([]);
   for (const name of names) await tl.sandbox(name).show({ measure: true }); // just measured
   expect(readFileSync(runs, 'utf8').match(/run/g)).toHaveLength(3);
-  now.mockReturnValue(Date.now() + 3_000);
+  now.mockReturnValue(Date.now() + 3_000); // the last measurement is too old now
   await tl.sandbox('one').show({ measure: true });
   expect(readFileSync(runs, 'utf8').match(/run/g)).toHaveLength(4);
 });
@@ -212,7 +212,7 @@ test('a turn in a sandbox that is too large is refused', async () => {
   expect(await tl.sandboxesDiskUse()).toEqual({ sandboxes: 1, bytes });
 });
 
-test('a limit of its size that cannot be checked refuses the turn', async () => {
+test('a turn is refused if its sandbox has a size limit and cannot be measured', async () => {
   await using home = new Home();
   const bin = join(home.path, 'bin');
   mkdirSync(bin);
@@ -239,7 +239,7 @@ test('a sandbox rests when nothing runs in it any more, and the next turn reopen
   expect(kinds).toEqual(['sandbox.created', 'sandbox.rested', 'sandbox.reopened']);
 });
 
-test('neither rest nor removal while a turn runs in it', async () => {
+test('a sandbox is neither put to rest nor removed while a turn runs in it', async () => {
   await using home = new Home();
   const tl = await home.open();
   const { turn } = await tl.engine.submit((await tl.engine.ensure({ key: 'chat', sandbox: 'website' })).id, '/hang');
@@ -249,7 +249,7 @@ test('neither rest nor removal while a turn runs in it', async () => {
   await tl.engine.cancel(turn.id);
 });
 
-test('neither rest nor removal while a command runs in it, in whichever process, and both at once when it has ended', async () => {
+test('a sandbox is neither put to rest nor removed while a command of any process runs in it, and can be removed at its end', async () => {
   await using home = new Home();
   const [tl, other] = [await home.open(), await home.open()];
   const website = tl.sandbox('website');
@@ -271,7 +271,7 @@ test('neither rest nor removal while a command runs in it, in whichever process,
   writeFileSync(join(work, 'one.go'), '');
   await commands[0];
   await refused();
-  // It keeps nobody from working there.
+  // Meanwhile, a turn can run in the sandbox.
   await other.conversation('chat', { sandbox: 'website' }).ask('Hello.');
   await other.conversation('chat').kill();
   writeFileSync(join(work, 'two.go'), '');
@@ -279,22 +279,22 @@ test('neither rest nor removal while a command runs in it, in whichever process,
   await other.sandbox('website').remove();
 });
 
-test('a removal has the sandbox alone for as long as it looks, and gives way to a turn that comes meanwhile', async () => {
+test('a removal holds the sandbox while it looks for unsaved work, and is refused if a turn comes meanwhile', async () => {
   await using home = new Home();
   const tl = await home.open({ leaseMs: 600 });
   await tl.conversation('chat', { sandbox: 'website' }).ask('Hello.');
   const pushed = `git init -q --bare ${home.path}/remote; git clone -q ${home.path}/remote site 2>&1; cd site
     git -c user.name=a -c user.email=a commit -q --allow-empty -m one; git push -q origin HEAD 2>&1`;
   expect(await tl.sandbox('website').exec(['/bin/sh', '-ec', pushed])).toMatchObject({ code: 0 });
-  // A git that says that it looks for unsaved work, and does so for ever.
-  const [bin, looks] = [join(home.path, 'bin'), join(home.path, 'looks')];
+  // A `git` that leaves a file when it is called to look for unsaved work, and never ends.
+  const [bin, called] = [join(home.path, 'bin'), join(home.path, 'called')];
   mkdirSync(bin);
-  writeFileSync(join(bin, 'git'), `#!/bin/sh\ntouch ${looks}; exec sleep 100000\n`, { mode: 0o755 });
+  writeFileSync(join(bin, 'git'), `#!/bin/sh\ntouch ${called}; exec sleep 100000\n`, { mode: 0o755 });
   const { PATH } = process.env;
   vi.stubEnv('PATH', `${bin}:${PATH}`);
   onTestFinished(() => void vi.unstubAllEnvs());
   const removing = refusedWith('conflict', tl.sandbox('website').remove(), /in use/);
-  await until('it looks', () => existsSync(looks));
+  await until('the removal looks for unsaved work', () => existsSync(called));
   const heldUntil = () => home.query<{ at: number }>('SELECT held_until AS at FROM sandboxes')[0]?.at ?? 0;
   const first = heldUntil();
   await until('its first lease is over', () => heldUntil() > first + 600);
@@ -305,7 +305,7 @@ test('a removal has the sandbox alone for as long as it looks, and gives way to 
   await tl.sandbox('website').remove();
 });
 
-test('it is not removed under a conversation that has its directory in it, whichever sandbox that one has', async () => {
+test('a sandbox is not removed while a conversation of any sandbox has its directory inside', async () => {
   await using home = new Home();
   const tl = await home.open({ maxWarm: 0 });
   await tl.conversation('chat', { sandbox: 'website' }).ask('Hello.');
@@ -316,21 +316,21 @@ test('it is not removed under a conversation that has its directory in it, which
   const guest = tl.conversation('guest', { cwd });
   const isHeld =
     "SELECT 1 FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.key = 'guest' AND l.worker IS NOT NULL";
-  const givenBack = () => until('nobody holds it', () => home.query(isHeld).length === 0);
+  const untilNotHeld = () => until('nobody holds the conversation guest', () => home.query(isHeld).length === 0);
   await guest.ask('Hello.');
-  await givenBack();
+  await untilNotHeld();
   await refusedWith('refused', website.remove(), /directory of the conversation guest is inside the sandbox/);
   const { turn } = await tl.engine.submit((await guest.get()).id, '/hang');
   await event(tl.engine, 'guest', 'turn.sent', { turn: turn.id });
   await refusedWith('conflict', website.remove({ force: true }), /the conversation guest works in a directory of it/);
   await tl.engine.cancel(turn.id);
   await tl.as('bob').conversation('guest', { cwd }).ask('Hello.');
-  await givenBack();
+  await untilNotHeld();
   await refusedWith('refused', website.remove({ force: true }), /directory of a conversation of another owner/);
   expect(existsSync(cwd)).toBe(true);
 });
 
-test('it is removed when nothing unsaved is in it, or when it is forced; the conversation goes on in a new one', async () => {
+test('a sandbox is removed if it has no unsaved work, or by force; the conversation continues in a new one', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat', { sandbox: 'website' });
@@ -348,14 +348,14 @@ test('it is removed when nothing unsaved is in it, or when it is forced; the con
   await refusedWith('refused', website.remove(), /were not pushed/);
   const push = (name: string, url: string) =>
     website.exec(['/bin/sh', '-c', `git remote add ${name} '${url}' && git push -q ${name} HEAD`]);
-  // It would be removed with the sandbox.
+  // This remote is inside the sandbox, and would be removed with it.
   for (const [name, url] of Object.entries({ near: '../remote', again: `file://${home.sandboxes}/${id}/remote` })) {
     expect(await push(name, url)).toMatchObject({ code: 0 });
     await refusedWith('refused', website.remove(), /were not pushed/);
   }
   execFileSync('git', ['init', '-q', '--bare', join(home.path, 'remote')]);
   expect(await push('origin', join(home.path, 'remote'))).toMatchObject({ code: 0 });
-  // A repository that is not there any more keeps nothing.
+  // A remote that no longer exists does not count.
   renameSync(join(home.path, 'remote'), join(home.path, 'elsewhere'));
   await refusedWith('refused', website.remove(), /were not pushed/);
   renameSync(join(home.path, 'elsewhere'), join(home.path, 'remote'));
@@ -374,7 +374,7 @@ test('it is removed when nothing unsaved is in it, or when it is forced; the con
   expect(kinds).toEqual(['sandbox.created', 'sandbox.destroyed', 'sandbox.created', 'sandbox.destroyed']);
 });
 
-test('commits of a submodule that were not pushed keep a sandbox', async () => {
+test('a sandbox is not removed while commits of a submodule are not pushed', async () => {
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('chat', { sandbox: 'website' }).ask('Hello.');
@@ -399,7 +399,7 @@ test('commits of a submodule that were not pushed keep a sandbox', async () => {
   await website.remove();
 });
 
-test('a server puts a sandbox to rest that nobody uses, and removes it later, unless unsaved work is in it', async () => {
+test('a server puts an unused sandbox to rest and removes it later, unless it has unsaved work', async () => {
   await using home = new Home();
   const sandbox = { restAfterSeconds: 1 };
   const tl = await home.open({ claims: 'all' }, home.with({ sandbox }));
@@ -410,7 +410,7 @@ test('a server puts a sandbox to rest that nobody uses, and removes it later, un
   await tl.close();
 
   const next = await home.open({ claims: 'all' }, home.with({ sandbox: { removeAfterSeconds: 1 } }));
-  // The older one is looked at first: it was kept when the other is removed.
+  // The older sandbox, full, is checked first: when the other one is removed, it was already kept.
   const removed = await event(next.engine, 'empty', 'sandbox.destroyed');
   expect(removed.payload).toMatchObject({ reason: 'nobody has used it for 1 second' });
   const { id } = (await next.sandbox('full').show()).sandbox;
@@ -418,7 +418,7 @@ test('a server puts a sandbox to rest that nobody uses, and removes it later, un
   expect((await next.conversation('empty').ask(WHICH_CODEWORDS)).reply).toContain('heron');
 });
 
-test('the sandbox of a worktree can be used and removed as well, and not with uncommitted changes', async () => {
+test('the sandbox of a worktree can be used and removed like any other, but not with uncommitted changes', async () => {
   await using home = new Home();
   const repository = join(home.path, 'repository');
   mkdirSync(repository);

@@ -19,9 +19,9 @@ const prompt = (word: string) => `The codeword is ${word}. ${WHICH_CODEWORDS}`;
 
 test.each([
   ['that keep their sessions warm', 8],
-  ['that let go after every turn', 0],
+  ['that close their sessions after every turn', 0],
 ])(
-  'two processes %s submit ten prompts at once: each is answered once, in order, knowing all before it',
+  'two processes %s submit ten prompts at once: each is answered once, in order, with all earlier ones in its context',
   async (_, maxWarm) => {
     await using home = new Home();
     const [one, two] = await Promise.all([home.host({ maxWarm }), home.host({ maxWarm })]);
@@ -90,30 +90,31 @@ test('a turn that was accepted and not sent is run by another process when its o
   await expectSound(engine, 'chat');
 });
 
-test('a process that only wants its own turns leaves those of others alone', async () => {
+test('a process that runs only its own turns does not run those of others', async () => {
   await using home = new Home();
   const [idle, busy] = await Promise.all([home.open({ claims: 'own' }), home.host({ claims: 'own', maxWarm: 0 })]);
   const { turn } = await busy.calls.ask('chat', prompt('amber'));
   expect(codewordsIn((await idle.engine.answerOf(turn.id)).reply)).toEqual(['amber']);
+  // If the idle process had run the turn, it would keep the session warm, and stay in the list.
   await untilReleased(idle.engine, 'chat');
   await until('nobody is listed as a worker', () => home.query('SELECT id FROM workers').length === 0);
 });
 
 test('a process that keeps nothing warm runs a conversation up to its own turn, and leaves the rest to others', async () => {
   await using home = new Home();
-  const later = await home.engine({}, { maxRunning: 0 }); // it submits, and runs nothing
+  const submitter = await home.engine({}, { maxRunning: 0 }); // it submits turns, and runs none
   const one = await home.open({ claims: 'own', maxWarm: 0 });
   await one.engine.ensure({ key: 'chat' });
-  const before = await later.submit('chat', '/stream 20 10');
+  const before = await submitter.submit('chat', '/stream 20 10');
   const own = await one.engine.submit('chat', 'Hello.');
-  const after = await later.submit('chat', 'Hello again.');
+  const after = await submitter.submit('chat', 'Hello again.');
   expect((await ended(one.engine, own.turn)).state).toBe('completed');
   expect((await one.engine.turn(before.turn.id)).state).toBe('completed');
-  await until('it has left', () => home.query('SELECT id FROM workers').length === 0);
+  await until('nobody is listed as a worker', () => home.query('SELECT id FROM workers').length === 0);
   expect((await one.engine.turn(after.turn.id)).state).toBe('queued');
 });
 
-test('a turn for an agent that only another process knows does not wait until this one is idle', async () => {
+test('a turn for an agent that only another process has does not wait until the holder is idle', async () => {
   await using home = new Home({ a: {} });
   const one = await home.open();
   await one.conversation('chat').ask('The codeword is amber.');
@@ -125,7 +126,7 @@ test('a turn for an agent that only another process knows does not wait until th
   expect(receipt).toMatchObject({ agent: 'b', rung: 'transcript' });
 });
 
-test('a prompt whose agent nobody here knows is refused, and does not wait for ever', async () => {
+test('a prompt for an agent that is not in the settings is refused, and does not wait for ever', async () => {
   await using home = new Home({ a: {}, b: {} });
   const both = await home.open();
   await both.conversation('chat', { agent: 'b' }).ask('Hello.');
@@ -136,16 +137,18 @@ test('a prompt whose agent nobody here knows is refused, and does not wait for e
   expect((await run(engine, 'chat', 'Hello.', { agent: 'a' })).turn.state).toBe('completed');
 });
 
-test('a worker that loses its lease before it restores leaves the agent of the next holder alone', async () => {
+test('a worker that loses its lease before it restores does not end the agent of the next holder', async () => {
   await using home = new Home();
-  const [asked, answered, noticed, dropped] = [0, 1, 2, 3].map(() => Promise.withResolvers<void>()) as Gates;
+  const [readsTraits, mayReadTraits, lossNoticed, released] = [0, 1, 2, 3].map(() =>
+    Promise.withResolvers<void>(),
+  ) as Gates;
   let isSlow = false;
   let renews = false;
   const agent = (real: Agent): Agent => ({
     ...real,
     async traits(sandbox) {
-      if (isSlow) asked.resolve();
-      if (isSlow) await answered.promise;
+      if (isSlow) readsTraits.resolve();
+      if (isSlow) await mayReadTraits.promise;
       return real.traits(sandbox);
     },
   });
@@ -153,25 +156,25 @@ test('a worker that loses its lease before it restores leaves the agent of the n
     ...real,
     async renew(...args) {
       const lost = renews ? await real.renew(...args) : [];
-      if (lost.length > 0) setImmediate(noticed.resolve);
+      if (lost.length > 0) setImmediate(lossNoticed.resolve);
       return lost;
     },
     async release(...args) {
       await real.release(...args);
-      dropped.resolve();
+      released.resolve();
     },
   });
   const engine = await home.engine({ agent, store }, { leaseMs: 300 });
   await engine.ensure({ key: 'chat' });
   isSlow = true;
   const { turn } = await engine.submit('chat', 'Hello.');
-  await asked.promise;
+  await readsTraits.promise;
   const next = await home.host({ claims: 'all' });
   expect((await ended(engine, turn)).state).toBe('completed');
   renews = true;
-  await noticed.promise;
-  answered.resolve();
-  await dropped.promise;
+  await lossNoticed.promise;
+  mayReadTraits.resolve();
+  await released.promise;
   const again = await next.calls.ask('chat', 'Hello again.');
   expect(sentTo(home, again.turn.id).pid).toBe(sentTo(home, turn.id).pid);
 });
