@@ -17,7 +17,7 @@ import { ServedHome, TOKEN } from './support/served-home.ts';
 
 beforeAll(() => SERVED.clear()); // test files may share a process
 
-test('every operation of the table, each answer as the document has it', async () => {
+test('every operation succeeds at least once, and each answer is as the OpenAPI document says', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   expect(await caller.ok('GET', '/me')).toEqual({
@@ -34,7 +34,10 @@ test('every operation of the table, each answer as the document has it', async (
   expect(await caller.ok('GET', at)).toEqual(made);
   expect(await caller.ok('POST', '/conversations', { key: 'a b/c' })).toEqual(made);
   expect(await caller.ok('PATCH', at, { title: 'Renamed' })).toMatchObject({ title: 'Renamed', id: made.id });
-  expect(await caller.ok('POST', `${at}/move`), 'it is here already').toMatchObject({ id: made.id, stranded: null });
+  expect(await caller.ok('POST', `${at}/move`), 'it is at this place already').toMatchObject({
+    id: made.id,
+    stranded: null,
+  });
 
   const first = await caller.post(`${at}/turns`, {
     prompt: 'The codeword is osprey',
@@ -169,7 +172,7 @@ test('every operation of the table, each answer as the document has it', async (
   await caller.finished(retried.body.turn);
 
   const asking = await caller.ok('POST', `${at}/turns`, { prompt: '/ask May I?\n/say done', permissions: 'ask' });
-  const permission = await open(caller);
+  const permission = await waitForPermission();
   expect((await caller.ok('GET', `/permissions?conversation=${made.id}&open=true`)).permissions).toHaveLength(1);
   expect(await caller.ok('POST', `/permissions/${permission}`, { optionId: 'allow' })).toMatchObject({
     state: 'answered',
@@ -179,7 +182,7 @@ test('every operation of the table, each answer as the document has it', async (
   const hanging = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
   const waiting = await caller.ok('POST', `${at}/turns`, { prompt: 'Later.' });
   await until(
-    'the first one runs',
+    'the first turn is running',
     async () => (await caller.ok('GET', `/turns/${hanging.turn.id}`)).state === 'running',
   );
   expect((await caller.ok('GET', `${at}/queue`)).queue).toMatchObject([{ id: waiting.turn.id, state: 'queued' }]);
@@ -189,23 +192,23 @@ test('every operation of the table, each answer as the document has it', async (
   expect((await caller.finished(hanging.turn)).turn.state).toBe('cancelled');
 
   const { id: forked } = fork.body;
-  await caller.ok('POST', '/conversations/fork/warm'); // its session is alive, and ends with it
+  await caller.ok('POST', '/conversations/fork/warm'); // its session is live, and ends when the conversation is erased
   const erased = await caller.ok('DELETE', '/conversations/fork');
   expect(erased).toEqual({ erased: forked, remains: [{ what: 'sandbox', where: expect.stringContaining(forked) }] });
   expect(await caller.ok('DELETE', `/conversations/${forked}?sandbox=true`)).toEqual({ erased: forked, remains: [] });
   for (const name of ['fork', forked]) expect((await caller.get(`/conversations/${name}`)).status).toBe(404);
   expect(await caller.ok('GET', `/conversations/${forked}/verify`)).toMatchObject({ broken: null });
-  const hanged = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
+  const openTurn = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
   expect((await caller.ask('DELETE', at)).status).toBe(409);
-  await caller.ok('POST', `/turns/${hanged.turn.id}/cancel`);
-  await caller.finished(hanged.turn);
+  await caller.ok('POST', `/turns/${openTurn.turn.id}/cancel`);
+  await caller.finished(openTurn.turn);
 
   const hints = caller.events('/events');
   const nextHint = hints.next();
-  await until('the reader of hints has come', () => home.metrics.readers > 0);
+  await until('the reader of hints is connected', () => home.metrics.readers > 0);
   await caller.ok('PATCH', '/conversations/imported', { title: 'Moved' });
   let hint = await nextHint;
-  // What was done before may still be hinted at.
+  // Hints of earlier changes may come first.
   while (hint.value?.data.conversationId !== imported.body.id) hint = await hints.next();
   expect(hint.value?.data).toEqual({ conversationId: imported.body.id, seq: expect.any(Number) });
   await hints.return();
@@ -242,20 +245,19 @@ test('every operation of the table, each answer as the document has it', async (
   expect(await caller.ok('POST', '/tracker/requests/req2/release', { holder })).toMatchObject({ lock: null });
   const failed = { holder, reason: 'no credit', reply: 'Well,', usage: { inputTokens: 4 } };
   expect(await caller.ok('POST', '/tracker/requests/req2/fail', failed)).toMatchObject({ status: 'failed' });
-  // Those of tasks have a test of their own.
+  // The operations of tasks are called in tasks.test.ts.
   const others = Object.keys(OPERATIONS).filter((name) => !(name in tasks));
   expect([...SERVED].toSorted()).toEqual(others.toSorted());
 
-  /** Waits for the question. */
-  async function open(by: typeof caller): Promise<string> {
-    for await (const { data } of by.events(`${at}/events`)) {
+  async function waitForPermission(): Promise<string> {
+    for await (const { data } of caller.events(`${at}/events`)) {
       if (data.kind === 'permission.asked') return data.payload.permissionId;
     }
-    throw new Error('Nothing was asked.');
+    throw new Error('The agent did not ask for a permission.');
   }
 });
 
-test('the answer of a running turn is a 409; whoever waits gets it at the end, and leaves nothing behind when he leaves', async () => {
+test('the answer of a running turn is a 409; a request that waits gets it at the end; a request ends when its client disconnects', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
@@ -266,47 +268,47 @@ test('the answer of a running turn is a 409; whoever waits gets it at the end, a
   expect((await caller.get(`${at}?wait=1`)).status).toBe(409);
   expect(performance.now() - start).toBeGreaterThan(990);
   for (const wait of ['61', '-1', '1.5', 'long']) expect((await caller.get(`${at}?wait=${wait}`)).status).toBe(400);
-  let begun = 0;
+  let requests = 0;
   const count = () => {
-    begun += 1;
+    requests += 1;
   };
   subscribe('http.server.request.start', count);
-  const left = new AbortController();
-  const leaving = fetch(`${home.url}/v1${at}?wait=60`, {
+  const disconnect = new AbortController();
+  const disconnecting = fetch(`${home.url}/v1${at}?wait=60`, {
     headers: { authorization: `Bearer ${TOKEN}` },
-    signal: left.signal,
+    signal: disconnect.signal,
   });
   const waiting = caller.ok('GET', `${at}?wait=60`);
-  const answered = () => home.log.filter((line) => line.includes('"operation":"answerOf"')).length;
-  const before = answered();
-  await until('both requests have come', () => begun === 2);
+  const loggedAnswers = () => home.log.filter((line) => line.includes('"operation":"answerOf"')).length;
+  const before = loggedAnswers();
+  await until('both requests have arrived', () => requests === 2);
   unsubscribe('http.server.request.start', count);
-  left.abort();
-  await expect(leaving).rejects.toThrow();
-  await until('the request of the one who left has ended', () => answered() > before);
+  disconnect.abort();
+  await expect(disconnecting).rejects.toThrow();
+  await until('the request of the disconnected client has ended', () => loggedAnswers() > before);
   await caller.ok('POST', `/turns/${turn.id}/cancel`);
   expect(await waiting).toMatchObject({ turn: { state: 'cancelled' }, reply: '', receipt: { rung: 'new' } });
 });
 
-test('whoever waits is a reader: there is a limit, and a key that is revoked waits no longer', async () => {
+test('a request that waits for an answer counts as a reader, and ends when its key is revoked', async () => {
   await using home = await ServedHome.start({ server: { mostReaders: 2, stream: { checkMs: 20 } } });
   const ann = await home.key('ann', ['read', 'prompt']);
   const { turn } = await ann.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
   const at = `/turns/${turn.id}/answer`;
   const waiting = ann.caller.get(`${at}?wait=60`);
-  await until('a second one is too many', async () => (await ann.caller.get(`${at}?wait=1`)).status === 429);
-  expect((await ann.caller.get(at)).status).toBe(409); // who does not wait needs no place
+  await until('a second one is refused', async () => (await ann.caller.get(`${at}?wait=1`)).status === 429);
+  expect((await ann.caller.get(at)).status).toBe(409); // a request that does not wait is no reader
   await home.revoke('ann', ann.id);
   expect((await waiting).status).toBe(401);
   await home.engine.as('ann').cancel(turn.id);
 });
 
-test('a server that stops answers those who wait', async () => {
+test('a server that stops answers the requests that wait', async () => {
   await using home = await ServedHome.start();
   const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
-  const asked = () =>
-    fetch(`${home.url}/v1/turns/${turn.id}/answer?wait=60`, { headers: { authorization: `Bearer ${TOKEN}` } });
-  const [waiting] = [asked()];
+  const waiting = fetch(`${home.url}/v1/turns/${turn.id}/answer?wait=60`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  });
   for await (const { data } of home.caller.events('/conversations/chat/events')) if (data.kind === 'turn.sent') break;
   const [answer] = await Promise.all([waiting, home.down(60_000), home.caller.post(`/turns/${turn.id}/cancel`)]);
   expect([answer.status, await answer.json()]).toEqual([
@@ -315,7 +317,7 @@ test('a server that stops answers those who wait', async () => {
   ]);
 });
 
-test('the first prompt to a new key creates the conversation, with no more than the scope to prompt', async () => {
+test('the first prompt to a new key creates the conversation, and needs only the scope to prompt', async () => {
   await using home = await ServedHome.start();
   const { caller } = await home.key('ann', ['prompt', 'read']);
   const at = `/conversations/${encodeURIComponent('ticket 4711')}/turns`;
@@ -343,7 +345,7 @@ test('the first prompt to a new key creates the conversation, with no more than 
   expect((await caller.ok('GET', '/conversations')).conversations).toHaveLength(1);
 });
 
-test('pages of conversations follow each other without gap or double', async () => {
+test('the pages of the list of conversations have every conversation once', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   for (let i = 0; i < 7; i += 1) await caller.ok('POST', '/conversations', { key: `c${i}` });
@@ -360,7 +362,7 @@ test('pages of conversations follow each other without gap or double', async () 
   expect(keys.toSorted()).toEqual(['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6']);
 });
 
-test('questions come in pages, oldest first', async () => {
+test('permissions are listed in pages, oldest first', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
@@ -377,7 +379,7 @@ test('questions come in pages, oldest first', async () => {
   expect((await caller.get('/permissions?after=none')).status).toBe(404);
 });
 
-test('the document is served, and has an operation for every address under /v1', async () => {
+test('the OpenAPI document is served, and has every operation', async () => {
   await using home = await ServedHome.start();
   const served = await home.caller.get('//openapi.json');
   expect(served.body).toEqual(DOCUMENT);
@@ -387,7 +389,7 @@ test('the document is served, and has an operation for every address under /v1',
   );
 });
 
-test('live and ready are told apart; what does not work is named to everybody, and explained to whoever may know', async () => {
+test('health distinguishes live and ready; everybody sees the code of a problem, and only an admin sees its message', async () => {
   await using home = await ServedHome.start();
   const anybody = new Caller(home.url, {});
   const answers = async () => {
@@ -403,15 +405,15 @@ test('live and ready are told apart; what does not work is named to everybody, a
   expect(await answers()).toEqual({ ...degraded, statuses: [200, 200, 200] });
   home.health.report('one', { ...full, unready: true });
   expect(await answers()).toEqual({ ...degraded, status: 'unready', ready: false, statuses: [200, 503, 503] });
-  const said = { status: 'unready', live: true, ready: false, reasons: [full] };
-  expect(await home.caller.ok('GET', '/health')).toEqual(said);
+  const explained = { status: 'unready', live: true, ready: false, reasons: [full] };
+  expect(await home.caller.ok('GET', '/health')).toEqual(explained);
   expect((await (await home.key('ann', ['read', 'prompt'])).caller.get('/health')).status).toBe(403);
   expect((await anybody.get('/health')).status).toBe(401);
   home.health.report('one', null);
   expect(await answers()).toEqual({ ...fine, statuses: [200, 200, 200] });
 });
 
-test('metrics and the reference', async () => {
+test('/metrics counts turns, restores and requests, and /reference lists the operations without any script', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
@@ -429,7 +431,7 @@ test('metrics and the reference', async () => {
   expect(page.body).not.toMatch(/<script|javascript:/);
 });
 
-test('a server that is about to end begins nothing, still answers, and hands over what is queued', async () => {
+test('a server that is stopping begins no turn, still answers, and leaves queued turns to the next server', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
@@ -450,14 +452,14 @@ test('a server that is about to end begins nothing, still answers, and hands ove
   expect((await caller.get(`/turns/${running.turn.id}`)).body.state).toBe('running');
   writeFileSync(`${home.path}/go`, '');
   await ending;
-  await reading; // ends in good order, with the end of the turn
+  await reading; // the stream ends without an error, after the end of the turn
   expect(kinds.filter((kind) => kind === 'turn.ended')).toHaveLength(1);
   await home.up();
   expect((await home.caller.finished(running.turn)).turn.state).toBe('completed');
   expect((await home.caller.finished(queued.turn)).turn.state).toBe('completed');
 });
 
-test('an owner has only a few programs in sandboxes at once, and reads meanwhile', async () => {
+test('an owner may have only four requests at once that work in sandboxes, and can read meanwhile', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const bob = caller.with({ [OWNER_HEADER]: 'bob' });
@@ -466,7 +468,10 @@ test('an owner has only a few programs in sandboxes at once, and reads meanwhile
   const { output: work } = await caller.ok('POST', '/sandboxes/website/exec', { command: ['pwd'] });
   const command = ['sh', '-c', 'touch begun.$$; while [ ! -e go ]; do sleep 0.05; done'];
   const running = Array.from({ length: 4 }, () => caller.post('/sandboxes/website/exec', { command }));
-  await until('four have begun', () => readdirSync(work).filter((name) => name.startsWith('begun.')).length === 4);
+  await until(
+    'four commands are running',
+    () => readdirSync(work).filter((name) => name.startsWith('begun.')).length === 4,
+  );
   expect(await bob.ok('POST', '/sandboxes', { name: 'other' })).toMatchObject({ state: 'ready' });
   expect(await caller.post('/sandboxes', { name: 'fifth' })).toMatchObject({
     ...{ status: 429, body: { code: 'too_many', detail: '"local" has 4 requests that work in sandboxes already.' } },

@@ -19,14 +19,14 @@ import { allEvents, ended, event, run, WHICH_CODEWORDS } from '../support/conver
 import { expectValid } from './support/conform.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
-/** Names of stored fields that nobody outside can use. None of them is in any public value. */
+/** Names of stored fields that are internal. No public value has one of them. */
 const INTERNAL = new Set([
   ...['pid', 'boot', 'namespace', 'mark', 'started', 'process', 'label'], // processes
   ...['ref', 'memo', 'position', 'mirrored', 'storage'], // sessions
   ...['sandbox', 'place', 'hash', 'epoch', 'fence', 'begun', 'written'], // storage
 ]);
 
-/** The names of internal fields anywhere in a value, with where they are. */
+/** The paths of all internal fields in a value. */
 function internalIn(value: unknown, at = ''): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => [
@@ -96,7 +96,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'permission.withdrawn': { id: 'p-1', reason: 'The turn ended.' },
 };
 
-/** What is published in another form than it is stored. */
+/** The public payloads of the kinds whose stored payload differs. */
 const CHANGED: Partial<Record<EventKind, object>> = {
   'conversation.forked': { conversationId: 'c-1', n: 2 },
   'turn.sent': { n: 1, sent: PUBLIC_SENT },
@@ -114,16 +114,26 @@ const CHANGED: Partial<Record<EventKind, object>> = {
   'permission.withdrawn': { permissionId: 'p-1', reason: 'The turn ended.' },
 };
 
-test.each(Object.keys(STORED) as EventKind[])('a stored %s has a public form that its schema takes', (kind) => {
-  const stored = { conversation: 'c-2', seq: 9, kind, turn: 't-1', at: 5, payload: STORED[kind] } as ConversationEvent;
-  const shown = toPublicEvent(stored);
-  const payload = CHANGED[kind] ?? STORED[kind];
-  expect(shown).toEqual({ conversationId: 'c-2', seq: 9, kind, turnId: 't-1', at: 5, payload });
-  expect(internalIn(shown)).toEqual([]);
-  expectValid('#/components/schemas/ConversationEvent', JSON.parse(JSON.stringify(shown)), kind);
-});
+test.each(Object.keys(STORED) as EventKind[])(
+  'a stored %s is published without internal fields, as its schema says',
+  (kind) => {
+    const stored = {
+      conversation: 'c-2',
+      seq: 9,
+      kind,
+      turn: 't-1',
+      at: 5,
+      payload: STORED[kind],
+    } as ConversationEvent;
+    const published = toPublicEvent(stored);
+    const payload = CHANGED[kind] ?? STORED[kind];
+    expect(published).toEqual({ conversationId: 'c-2', seq: 9, kind, turnId: 't-1', at: 5, payload });
+    expect(internalIn(published)).toEqual([]);
+    expectValid('#/components/schemas/ConversationEvent', JSON.parse(JSON.stringify(published)), kind);
+  },
+);
 
-test('other stored values are published without what is internal, and as their schemas have it', () => {
+test('other stored values are published without internal fields, as their schemas say', () => {
   const times = { createdAt: 1, updatedAt: 2 };
   const stranded = { reason: 'no_process', message: 'No process runs turn 4 now.', hint: 'Start one.' } as const;
   const delayed = delayedBy('owner_slots', 4, { parallel: 4, perOwner: 3 });
@@ -216,15 +226,18 @@ const STORED_OF_TASKS: { readonly [K in TaskEventKind]: TaskEventPayloads[K] } =
   'task.retried': { by: 'ann', say: null },
 };
 
-test.each(Object.keys(STORED_OF_TASKS) as TaskEventKind[])('a stored %s has a public form', (kind) => {
-  const stored = { seq: 9, task: 'k-1', kind, at: 5, payload: STORED_OF_TASKS[kind] } as TaskEvent;
-  const shown = toPublicTaskEvent(stored);
-  expect(shown).toMatchObject({ seq: 9, taskId: 'k-1', kind, at: 5 });
-  expect(JSON.stringify(shown)).not.toMatch(/"(task|turn|conversation)":/);
-  expectValid('#/components/schemas/TaskEvent', JSON.parse(JSON.stringify(shown)), kind);
-});
+test.each(Object.keys(STORED_OF_TASKS) as TaskEventKind[])(
+  'a stored %s is published with public names of ids, as its schema says',
+  (kind) => {
+    const stored = { seq: 9, task: 'k-1', kind, at: 5, payload: STORED_OF_TASKS[kind] } as TaskEvent;
+    const published = toPublicTaskEvent(stored);
+    expect(published).toMatchObject({ seq: 9, taskId: 'k-1', kind, at: 5 });
+    expect(JSON.stringify(published)).not.toMatch(/"(task|turn|conversation)":/);
+    expectValid('#/components/schemas/TaskEvent', JSON.parse(JSON.stringify(published)), kind);
+  },
+);
 
-test('a task is published without what only its next runner needs', () => {
+test('a task is published without the fields that only the process needs that runs it next', () => {
   const task: Task = {
     ...{
       id: 'k-1',
@@ -244,14 +257,14 @@ test('a task is published without what only its next runner needs', () => {
     },
     ...{ cancelRequested: false, createdAt: 1, startedAt: 2, endedAt: null },
   };
-  const shown = toPublicTask(task);
-  expect(shown).toMatchObject({ planId: 'r-1', progress: { conversationId: 'c-1', turns: 1 } });
-  for (const internal of ['retryOf', 'feedback', 'adopted']) expect(shown.progress).not.toHaveProperty(internal);
-  expectValid('#/components/schemas/Task', JSON.parse(JSON.stringify(shown)), 'Task');
+  const published = toPublicTask(task);
+  expect(published).toMatchObject({ planId: 'r-1', progress: { conversationId: 'c-1', turns: 1 } });
+  for (const internal of ['retryOf', 'feedback', 'adopted']) expect(published.progress).not.toHaveProperty(internal);
+  expectValid('#/components/schemas/Task', JSON.parse(JSON.stringify(published)), 'Task');
 });
 
-/** Everything that an engine tells of a conversation with restores, questions, retries and a fork. */
-async function told(engine: Engine): Promise<unknown[]> {
+/** All values that an engine returns of a conversation with restores, permissions, retries and a fork. */
+async function returnedValues(engine: Engine): Promise<unknown[]> {
   const made = await engine.ensure({ key: 'chat', title: 'Ambrosia' });
   const first = await run(engine, 'chat', 'The codeword is amber.');
   await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'other' });
@@ -285,10 +298,10 @@ async function told(engine: Engine): Promise<unknown[]> {
   ];
 }
 
-test.each(['embedded', 'over HTTP'])('no internal field is in anything that an engine tells, %s', async (how) => {
+test.each(['embedded', 'over HTTP'])('no value that an engine returns has an internal field, %s', async (how) => {
   await using home = await ServedHome.start({ agents: { scripted: {}, other: {} } });
   await using tl = await open({ server: home.url, token: TOKEN });
-  const values = await told(how === 'embedded' ? home.engine : tl.engine);
+  const values = await returnedValues(how === 'embedded' ? home.engine : tl.engine);
   const kinds = new Set(values.flatMap((value) => (value as { kind?: string } | null)?.kind ?? []));
   for (const kind of ['turn.sent', 'turn.retrying', 'session.opened', 'restore.receipt', 'conversation.forked']) {
     expect(kinds).toContain(kind);
@@ -308,10 +321,10 @@ test('docs/http.md lists every kind of event, with the fields of its payload', (
   }
 });
 
-test('an older and a newer client are told to update, and which side, before anything is done', async () => {
+test('a client with another interface is refused before anything is done, and the hint says which side to update', async () => {
   await using home = await ServedHome.start();
-  const from = (spoken: string) => home.caller.with({ 'throughline-interface': spoken });
-  const post = (spoken: string) => from(spoken).post('/conversations', { key: 'made' });
+  const post = (version: string) =>
+    home.caller.with({ 'throughline-interface': version }).post('/conversations', { key: 'made' });
   expect(await post('2')).toMatchObject({
     status: 400,
     body: { detail: 'This server speaks interface 3, and not interface 2.', hint: expect.stringMatching(/the client/) },

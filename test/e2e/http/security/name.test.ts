@@ -4,13 +4,21 @@ import { ServedHome, TOKEN } from '../support/served-home.ts';
 
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
-describe('by which name', () => {
-  test.each(['evil.example', 'evil.example:80', '127.0.0.1', 'localhost', '127.0.0.1.nip.io', '[::1]', ''])(
-    'a page that had the name "%s" pointed here learns nothing, whatever it knows',
+describe('the Host header', () => {
+  test.each([
+    'evil.example',
+    'evil.example:80',
+    '127.0.0.1:OTHER_PORT',
+    'localhost:OTHER_PORT',
+    '127.0.0.1.nip.io',
+    '[::1]',
+    '',
+  ])(
+    'is refused if it is "%s", even with the token: a page could have pointed that name to this server',
     async (host) => {
       await using home = await ServedHome.start();
       for (const path of ['/v1/conversations', '/healthz', '/', '/openapi.json', '/enter?code=x']) {
-        const name = host === '127.0.0.1' || host === 'localhost' ? `${host}:${home.port + 1}` : host;
+        const name = host.replace('OTHER_PORT', String(home.port + 1));
         const { status, text } = await rawRequest(home, path, { host: name, ...AUTHORIZED });
         expect({ path, status }).toEqual({ path, status: name === '' ? 400 : 421 });
         expect(text).not.toContain('conversations":');
@@ -18,34 +26,34 @@ describe('by which name', () => {
     },
   );
 
-  test('every name of loopback is ours, and through the socket only "localhost"', async () => {
+  test('may be any name of loopback with the port, and over the socket only "localhost"', async () => {
     await using home = await ServedHome.start();
     for (const name of ['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]']) {
       expect((await rawRequest(home, '/v1/usage', { host: `${name}:${home.port}`, ...AUTHORIZED })).status).toBe(200);
     }
-    const bySocket = (host: string) => rawRequest(home, '/v1/usage', { host, ...AUTHORIZED }, home.socket);
-    expect((await bySocket('localhost')).status).toBe(200);
-    expect((await bySocket(`127.0.0.1:${home.port}`)).status).toBe(421);
-  });
-
-  test('the socket needs the token as well', async () => {
-    await using home = await ServedHome.start();
-    expect((await rawRequest(home, '/v1/usage', { host: 'localhost' }, home.socket)).status).toBe(401);
+    const overSocket = (host: string) => rawRequest(home, '/v1/usage', { host, ...AUTHORIZED }, home.socket);
+    expect((await overSocket('localhost')).status).toBe(200);
+    expect((await overSocket(`127.0.0.1:${home.port}`)).status).toBe(421);
   });
 });
 
-test('behind TLS it is called by one name, takes keys and not the token, and its cookie is for https', async () => {
+test('requests over the socket need the token as well', async () => {
+  await using home = await ServedHome.start();
+  expect((await rawRequest(home, '/v1/usage', { host: 'localhost' }, home.socket)).status).toBe(401);
+});
+
+test('a server with a public URL accepts only that name, accepts keys but not the token, and sets a Secure cookie', async () => {
   await using home = await ServedHome.start({ server: { publicUrl: 'https://agents.example.org' } });
   const { key } = await home.key('ann', ['read']);
-  const ask = (host: string, given: string) =>
-    rawRequest(home, '/v1/agents', { host, authorization: `Bearer ${given}` });
+  const ask = (host: string, credentials: string) =>
+    rawRequest(home, '/v1/agents', { host, authorization: `Bearer ${credentials}` });
   expect((await ask('agents.example.org', key)).status).toBe(200);
   expect((await ask('agents.example.org', TOKEN)).status).toBe(401);
   expect((await ask(`127.0.0.1:${home.port}`, key)).status).toBe(421);
   const link = await home.newLink();
   expect(link).toMatch(/^https:\/\/agents\.example\.org\/enter\?code=/);
-  const entered = await rawRequest(home, link.slice('https://agents.example.org'.length), {
+  const signedIn = await rawRequest(home, link.slice('https://agents.example.org'.length), {
     host: 'agents.example.org',
   });
-  expect(entered).toMatchObject({ status: 303, headers: { 'set-cookie': [expect.stringMatching(/; Secure$/)] } });
+  expect(signedIn).toMatchObject({ status: 303, headers: { 'set-cookie': [expect.stringMatching(/; Secure$/)] } });
 });

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
+import { until } from '../../../faults/harness/until.ts';
 import { belongings, bodyOf } from '../support/belongings.ts';
 import type { Caller } from '../support/caller.ts';
 import { DOCUMENT, operationAt } from '../support/conform.ts';
 import { ServedHome } from '../support/served-home.ts';
 
-describe('whose', () => {
-  /** Two owners, each with a key; or with the same one, which acts for both. */
-  async function two(home: ServedHome, how: 'keys of their own' | 'one key that acts for both') {
+describe('two owners', () => {
+  /** The callers of two owners, each with a key of their own; or with the same key, which acts for both. */
+  async function twoCallers(home: ServedHome, how: 'keys of their own' | 'one key that acts for both') {
     const scopes = ['read', 'prompt', 'approve', 'admin'] as const;
     if (how === 'keys of their own') return [await home.key('ann', scopes), await home.key('bob', scopes)];
     const { caller } = await home.key('app', [...scopes, 'act-as'], null, 'app:*');
@@ -15,10 +16,10 @@ describe('whose', () => {
   }
 
   test.each(['keys of their own', 'one key that acts for both'] as const)(
-    'with %s, the ids of another open nothing, in every route of the document',
+    'with %s cannot reach the data of each other, in any route of the document',
     async (how) => {
       await using home = await ServedHome.start();
-      const [ann, bob] = (await two(home, how)).map(({ caller }) => caller) as [Caller, Caller];
+      const [ann, bob] = (await twoCallers(home, how)).map(({ caller }) => caller) as [Caller, Caller];
       const hers = await belongings(ann);
       const before = await ann.ok('GET', '/conversations/hers/view');
       let tried = 0;
@@ -57,7 +58,7 @@ describe('whose', () => {
         expect(Object.values(await bob.ok('GET', list)).filter(Array.isArray)).toEqual([[]]);
       }
       expect((await bob.get(`/permissions?conversation=${hers.byId.conversation}`)).status).toBe(404);
-      // The same key is one of his own, and has nothing of hers.
+      // A conversation with the same key is another one, of his own.
       const own = await bob.ok('POST', '/conversations/hers/turns', { prompt: 'hello' });
       expect(own.turn).toMatchObject({ n: 1 });
       expect(own.turn.conversationId).not.toBe(hers.byId.conversation);
@@ -66,7 +67,7 @@ describe('whose', () => {
     },
   );
 
-  test('the same request id of two owners is two turns, and of one with another body a conflict', async () => {
+  test('can use the same request id for two turns, but none of them for another body', async () => {
     await using home = await ServedHome.start();
     const turns: string[] = [];
     for (const owner of ['ann', 'bob']) {
@@ -81,7 +82,7 @@ describe('whose', () => {
     expect(new Set(turns).size).toBe(2);
   });
 
-  test('hints are of the own conversations only', async () => {
+  test('get hints of their own conversations only', async () => {
     await using home = await ServedHome.start();
     const [ann, bob] = [
       (await home.key('ann', ['read', 'prompt'])).caller,
@@ -89,7 +90,7 @@ describe('whose', () => {
     ];
     const hints = bob.events('/events');
     const first = hints.next();
-    while (home.metrics.readers === 0) await new Promise(setImmediate);
+    await until('the reader of hints is connected', () => home.metrics.readers > 0);
     await ann.ok('POST', '/conversations', { key: 'hers' });
     const his = await bob.ok('POST', '/conversations', { key: 'his' });
     expect((await first).value?.data.conversationId).toBe(his.id);
@@ -97,7 +98,7 @@ describe('whose', () => {
   });
 });
 
-test('who answered a question is in the record, and in the chain that shows any change', async () => {
+test('the answer to a permission is stored with who gave it, also in the hash chain of events', async () => {
   await using home = await ServedHome.start();
   const key = await home.key('local', ['read', 'prompt', 'approve']);
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
