@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from 'vitest';
 import { PROGRAM } from '../../program.ts';
-import { CliHome, first } from './process.ts';
+import { CliHome, preload } from './process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());
@@ -147,7 +147,7 @@ describe('what a Tab asks for', () => {
         queueMicrotask(act);
         return later(() => {});
       };`;
-    const { stdout } = await home.start(['complete', 'zsh', '--', 'show', 'pl'], { env: first('complete', hurried) })
+    const { stdout } = await home.start(['complete', 'zsh', '--', 'show', 'pl'], { env: preload('complete', hurried) })
       .ended;
     expect(stdout).toMatch(/^:words\nplain/);
   });

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CliHome, type Ended, first, parseLines, whenWritten } from './process.ts';
+import { CliHome, type Ended, parseLines, preload, whenWritten } from './process.ts';
 
 const home = new CliHome();
 const temporary = join(home.path, 'tmp');
@@ -52,6 +52,6 @@ test('the codeword is another one every time, and every step is there as JSON', 
 test('a demo that is interrupted cleans up as well', async () => {
   // By itself, in the middle: whoever watches it may be too late.
   const interrupted = whenWritten('The codeword is', `() => process.kill(process.pid, 'SIGINT')`);
-  expect((await demo([], first('demo', interrupted)).ended).code).toBe(130);
+  expect((await demo([], preload('demo', interrupted)).ended).code).toBe(130);
   expect(readdirSync(temporary)).toEqual([]);
 });

@@ -8,7 +8,7 @@ import { systemProcesses } from '../../../src/host/processes.ts';
 import { identityOf, isAlive } from '../../contracts/liveness.ts';
 import { startSshd, whyNoSshd } from '../../contracts/sandbox/sshd.ts';
 import { damagePages } from '../../faults/damage/damaged-page.ts';
-import { CliHome, first, parseLines, until } from './process.ts';
+import { CliHome, parseLines, preload, until } from './process.ts';
 
 let home: CliHome;
 beforeEach(() => {
@@ -186,7 +186,7 @@ test('the sandbox of a conversation that begins while the doctor looks is left a
       return readdir(path, ...rest);
     };
     syncBuiltinESMExports();`;
-  const looking = home.start(['doctor', '--fix', '--no-agents'], { env: first('doctor', begins) });
+  const looking = home.start(['doctor', '--fix', '--no-agents'], { env: preload('doctor', begins) });
   expect(await looking.ended).toMatchObject({ code: 0, stdout: 'No problems found.\n' });
   const known = query('SELECT sandbox FROM conversations').map(({ sandbox }) => sandbox);
   expect([known.length, readdirSync(at('sandboxes')).toSorted()]).toEqual([2, known.toSorted()]);
@@ -280,7 +280,7 @@ test('what a killed "erase --sandbox" has not deleted is found, and deleted', as
       return rm(path, ...rest);
     };
     syncBuiltinESMExports();`;
-  const erasing = home.start(['erase', 'notes', '--sandbox', '--yes'], { env: first('erase', killed) });
+  const erasing = home.start(['erase', 'notes', '--sandbox', '--yes'], { env: preload('erase', killed) });
   expect(await erasing.ended).toMatchObject({ signal: 'SIGKILL' });
   expect(query('SELECT 1 FROM erasures')).toHaveLength(1);
   expect(existsSync(join(work, 'file'))).toBe(true);

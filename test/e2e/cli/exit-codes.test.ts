@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { CliHome, first, parseLines, whenWritten } from './process.ts';
+import { CliHome, parseLines, preload, whenWritten } from './process.ts';
 
 /*
  * Every exit code by a real case, each with what a person is told.
@@ -26,7 +26,7 @@ test('1: the request id is taken', async () => {
 test('1: a bug in a callback, in one line without a stack', async () => {
   await home.ok('send', 'bug', 'hello');
   const throws = `() => setTimeout(() => { throw new Error('as asked') })`;
-  const env = first('follow', whenWritten('turn 1 completed', throws));
+  const env = preload('follow', whenWritten('turn 1 completed', throws));
   const { code, stderr } = await home.start(['follow', 'bug'], { env }).ended;
   expect({ code, stderr }).toEqual({
     code: 1,

@@ -13,7 +13,7 @@ import { systemClock } from '../../../src/host/clock.ts';
 import { PROGRAM } from '../../program.ts';
 import { AGENTS } from './agents.ts';
 
-/** The default depends on the machine. */
+/** So many that no turn waits for a slot. The default depends on the machine. */
 export const MANY_SLOTS = { parallel: 64, perOwner: 64 };
 
 export interface Ended {
@@ -24,14 +24,14 @@ export interface Ended {
 }
 
 export interface StartOptions {
-  /** Left out: the one that runs the tests. */
+  /** The path of the Node to use. Default: the one that runs the tests. */
   readonly node?: string;
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** A data home and a settings file in a temporary directory, and the real executable run on them. */
+/** A data home and a settings file in a temporary directory, and methods that run the real executable with them. */
 export class CliHome {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-cli-')));
   readonly config = join(this.path, 'settings.json');
@@ -57,7 +57,7 @@ export class CliHome {
     return running;
   }
 
-  /** Only what a program needs, so that nothing of the test's own environment changes what it does. */
+  /** Only the variables that a program needs, so that the environment of the tests does not change what it does. */
   environment(): Record<string, string> {
     const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env;
     const cache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
@@ -68,20 +68,20 @@ export class CliHome {
     return this.start(args).ended;
   }
 
-  /** Runs to the exit code 0 and gives what was written to stdout. */
+  /** Runs a command, expects the exit code 0, and returns its stdout. */
   async ok(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...args);
     expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
     return stdout;
   }
 
-  /** The same with `--json`: every line parsed. */
+  /** The same with `--json`. Returns every line, parsed. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
   async lines(...args: string[]): Promise<any[]> {
     return parseLines(await this.ok(...args, '--json'));
   }
 
-  /** What `show --json` prints. In this process, because it takes a tenth of the time: tests look so at what other commands did. */
+  /** What `show --json` prints. It runs in this process, which takes a tenth of the time, because many tests check a command with it. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
   async show(key: string): Promise<any> {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
@@ -92,8 +92,8 @@ export class CliHome {
     const code = await run(args, { ...options, parts: { open } as Parts });
     for (const stream of [stdout, stderr]) stream.end();
     expect({ code, stderr: code === DONE ? '' : await text(stderr) }).toEqual({ code: DONE, stderr: '' });
-    const [view, ...more] = parseLines(await text(stdout));
-    expect(more).toEqual([]);
+    const [view, ...others] = parseLines(await text(stdout));
+    expect(others).toEqual([]);
     return view;
   }
 
@@ -104,22 +104,22 @@ export class CliHome {
   }
 }
 
-/** For a run of the executable: this code runs in it first, in that process alone. */
-export function first(command: string, code: string): Record<string, string> {
-  const only = `if (process.argv[2] === ${JSON.stringify(command)}) { ${code} }`;
+/** Variables with which the executable runs this code first. The programs that it starts get the variables too, but not the code. */
+export function preload(command: string, code: string): Record<string, string> {
+  const guarded = `if (process.argv[2] === ${JSON.stringify(command)}) { ${code} }`;
   const imports = "import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';";
-  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`${imports} ${only}`)}` };
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`${imports} ${guarded}`)}` };
 }
 
-/** Code for `first`: calls `act()` once, as soon as the program has written this to stdout. */
+/** Code for `preload`: calls `act()` once, as soon as the program has written this text to stdout. */
 export function whenWritten(text: string, act: string): string {
   return `const { write } = process.stdout;
     process.stdout.write = (...args) => {
-      const taken = write.apply(process.stdout, args);
-      if (!String(args[0]).includes(${JSON.stringify(text)})) return taken;
+      const result = write.apply(process.stdout, args);
+      if (!String(args[0]).includes(${JSON.stringify(text)})) return result;
       process.stdout.write = write;
       (${act})();
-      return taken;
+      return result;
     };`;
 }
 
@@ -154,16 +154,16 @@ export class Running {
     this.#child.kill(signal);
   }
 
-  /** Closes our end of its stdout, as `head` does when it has enough. */
+  /** Closes our end of its stdout, as `head` does after its last line. */
   stopReading(): void {
     this.#child.stdout.destroy();
   }
 
-  /** Waits until the text has been written, and gives the match. */
+  /** Waits until the program has written text that matches, and returns the match. */
   async until(where: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> {
     for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(5)) {
       const hasEnded = this.#child.exitCode !== null || this.#child.signalCode !== null;
-      if (hasEnded) await Promise.race([this.ended, pause(10_000)]); // what it wrote last may come after its end
+      if (hasEnded) await Promise.race([this.ended, pause(10_000)]); // its last output may arrive after its exit
       const match = pattern.exec(this[where]);
       if (match) return match;
       if (hasEnded) break;
@@ -186,7 +186,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Until it is so; the test's own time is the limit. */
+/** Polls until the condition holds. The time limit of the test applies. */
 export async function until(condition: () => Promise<boolean> | boolean, everyMs = 20): Promise<void> {
   while (!(await condition())) await pause(everyMs);
 }

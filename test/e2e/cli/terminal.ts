@@ -4,7 +4,7 @@ import { type CliHome, pause } from './process.ts';
 
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** The command in a terminal of its own, made by util-linux's or the BSDs' `script`; null: there is none. */
+/** Runs the command in a terminal, made by `script` of util-linux or BSD. Null: this machine has no `script`. */
 export function inTerminal(
   home: CliHome,
   args: readonly string[],

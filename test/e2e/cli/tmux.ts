@@ -7,10 +7,10 @@ import { type CliHome, pause } from './process.ts';
 
 const run = promisify(execFile);
 
-/** How often the screen is looked at: each look is a process. */
-const LOOK_MS = 50;
+/** The time between two reads of the screen. Each read starts a process. */
+const POLL_MS = 50;
 
-/** Why there is no terminal to test with; null: there is one. */
+/** The reason to skip tests that need tmux. Null: tmux is installed. */
 export const NO_TMUX = spawnSync('tmux', ['-V']).error === undefined ? null : 'needs tmux (apt install tmux)';
 
 export interface Size {
@@ -18,10 +18,11 @@ export interface Size {
   readonly rows: number;
 }
 
-/** A shell in a real terminal, made by tmux, and what a person can do there. */
+/** A shell in a real terminal, made by tmux, with methods for what a person can do there. */
 export class Tmux {
   readonly #home: CliHome;
   readonly #socket: string;
+  /** A file with everything that programs have written to the terminal. */
   readonly raw: string;
 
   private constructor(home: CliHome, name: string) {
@@ -41,7 +42,7 @@ export class Tmux {
     return tmux;
   }
 
-  /** Starts the program, and notes the state of the terminal before and after it. */
+  /** Starts a chat. The files `before` and `after` get the state of the terminal, `pid` the process of the chat. */
   async chat(...args: string[]): Promise<void> {
     const words = [process.execPath, PROGRAM, 'chat', ...args].map((word) => `'${word}'`).join(' ');
     const script = join(this.#home.path, 'run-chat');
@@ -53,14 +54,14 @@ export class Tmux {
     await this.until(/^›/m);
   }
 
-  /** Starts the program in the place of the shell: nobody could continue it after Ctrl-Z. */
+  /** Starts a chat in place of the shell, so that no shell can continue it after Ctrl-Z. */
   async chatAlone(...args: string[]): Promise<void> {
     const words = [process.execPath, PROGRAM, 'chat', ...args].map((word) => `'${word}'`).join(' ');
     await this.line(`clear; exec ${words}`);
     await this.until(/^›/m);
   }
 
-  /** The process of the program that runs there. */
+  /** The process id of the chat. */
   get pid(): number {
     return Number(this.file('pid'));
   }
@@ -73,7 +74,7 @@ export class Tmux {
     await this.#do('send-keys', '-l', '--', text);
   }
 
-  /** By tmux's names: `Enter`, `C-c`, `M-Enter`, `Up`. */
+  /** Keys by their names in tmux: `Enter`, `C-c`, `M-Enter`, `Up`. */
   async press(...keys: string[]): Promise<void> {
     await this.#do('send-keys', ...keys);
   }
@@ -83,7 +84,7 @@ export class Tmux {
     await this.press('Enter');
   }
 
-  /** As a terminal pastes: marked, if the program has asked for that. */
+  /** Pastes as a terminal does: with the marks of bracketed paste, if the program has turned them on. */
   async paste(text: string): Promise<void> {
     await this.#do('set-buffer', '--', text);
     await this.#do('paste-buffer', '-p', '-d');
@@ -93,28 +94,29 @@ export class Tmux {
     await this.#do('resize-window', '-x', String(columns), '-y', String(rows));
   }
 
-  /** What the screen shows; with `scrolled`, also what has left it. */
+  /** The text of the screen. `scrolled`: also what has scrolled off it. `styled`: with the escape sequences of its styles. */
   async screen({ scrolled = false, styled = false } = {}): Promise<string> {
     return this.#do('capture-pane', '-p', ...(styled ? ['-e'] : []), ...(scrolled ? ['-S', '-'] : []));
   }
 
+  /** The column of the cursor and the title of the terminal, with a comma between them. */
   async cursor(): Promise<string> {
     return (await this.#do('display-message', '-p', '#{cursor_x},#{pane_title}')).trim();
   }
 
-  /** Waits until the screen shows it, and gives the screen. */
+  /** Waits until the screen matches, and returns its text. */
   async until(pattern: RegExp): Promise<string> {
     let screen = '';
-    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(LOOK_MS)) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(POLL_MS)) {
       screen = await this.screen();
       if (pattern.test(screen)) return screen;
     }
     throw new Error(`the terminal never showed ${pattern}:\n${screen}`);
   }
 
-  /** Waits until the screen no longer shows it. */
+  /** Waits until the screen no longer matches. */
   async gone(pattern: RegExp): Promise<void> {
-    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(LOOK_MS)) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(POLL_MS)) {
       if (!pattern.test(await this.screen())) return;
     }
     throw new Error(`the terminal still shows ${pattern}`);
