@@ -15,7 +15,7 @@ export interface AcpAgent {
   /** Where below the home it keeps its sessions. */
   readonly storage: string;
   /** `load`: it opens a session again with its history. `sometimes`: not in the minute in which the session was made. */
-  readonly again: 'load' | 'sometimes';
+  readonly reopens: 'load' | 'sometimes';
   /** Its tool for shell commands, and what that one needs beside the command. */
   readonly shell: readonly [tool: string, others?: object];
 }
@@ -43,7 +43,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
     }),
     mode: 'yolo',
     storage: '.gemini/tmp',
-    again: 'sometimes',
+    reopens: 'sometimes',
     shell: ['run_shell_command'],
   },
   opencode: {
@@ -67,7 +67,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
       },
     }),
     storage: '.local/share/opencode',
-    again: 'load',
+    reopens: 'load',
     shell: ['bash', { description: 'A command' }],
   },
   qwen: {
@@ -86,7 +86,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
     }),
     mode: 'yolo',
     storage: '.qwen/projects',
-    again: 'load',
+    reopens: 'load',
     shell: ['run_shell_command', { is_background: false }],
   },
   copilot: {
@@ -101,7 +101,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
     }),
     files: () => ({}),
     storage: '.copilot/session-state',
-    again: 'load',
+    reopens: 'load',
     shell: ['bash', { description: 'A command' }],
   },
   pi: {
@@ -132,7 +132,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
       '.pi/agent/settings.json': { defaultProvider: 'local', defaultModel: MODEL },
     }),
     storage: '.pi/agent/sessions',
-    again: 'load',
+    reopens: 'load',
     shell: ['bash'],
   },
   goose: {
@@ -148,7 +148,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
     }),
     files: () => ({}),
     storage: '.local/share/goose/sessions',
-    again: 'load',
+    reopens: 'load',
     shell: ['shell'],
   },
 };

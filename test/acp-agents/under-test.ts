@@ -14,7 +14,7 @@ export function underTest(name: string, agent: AcpAgent): AgentUnderTest {
   return {
     name,
     storage: agent.storage,
-    again: agent.again,
+    reopens: agent.reopens,
     limitMs: LIMIT_MS,
     settings: ({ url }, root) => settingsOf(name, agent, url, root),
     run: (command) => `model: tool ${tool} ${JSON.stringify({ command, ...others })}`,

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../src/index.ts';
 import { allEvents, until } from '../e2e/support/conversations.ts';
-import { type AcpAgentSettings, codexAcp, missing, quickClaudeAcp } from './support/acp-agents.ts';
+import { type AcpAgentSettings, codexAcp, quickClaudeAcp, whyNotInstalled } from './support/acp-agents.ts';
 import { AcpHome } from './support/acp-home.ts';
 import type { AgentHome } from './support/agent-home.ts';
 import { findClaude, NOT_INSTALLED } from './support/claude.ts';
@@ -60,7 +60,7 @@ const AGENTS: Record<string, Tried> = {
     message: /^claude: Claude has no config option "speed"; .*: effort\.$/,
   }),
   'claude-agent-acp': {
-    why: missing('@agentclientprotocol/claude-agent-acp'),
+    why: whyNotInstalled('@agentclientprotocol/claude-agent-acp'),
     make: acp(quickClaudeAcp),
     agent: 'agent',
     usual: 'claude-opus-5-5',
@@ -70,7 +70,7 @@ const AGENTS: Record<string, Tried> = {
     refused: { choice: { model: 'nope' }, message: /^agent: this agent has no model "nope"; it has: default, opus, / },
   },
   'codex-acp': {
-    why: missing('@agentclientprotocol/codex-acp'),
+    why: whyNotInstalled('@agentclientprotocol/codex-acp'),
     // Codex cannot be set back to a model of its config file that it does not list.
     make: acp((model, root) => codexAcp(model, root, {}, 'gpt-5.5')),
     agent: 'agent',

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliHome, parseLines } from '../e2e/cli/process.ts';
-import { CLAUDE_ACP, missing, ownAgent, quickClaudeAcp } from './support/acp-agents.ts';
+import { CLAUDE_ACP, quickClaudeAcp, smallAgent, whyNotInstalled } from './support/acp-agents.ts';
 import { claudeOrSkip, findClaude, NOT_INSTALLED, packageFolder } from './support/claude.ts';
 
 let home: CliHome;
@@ -21,7 +21,7 @@ function set(agents: object): void {
 }
 
 function own(behaviour: object, options: object = {}): object {
-  return ownAgent({ url: NOWHERE }, home.path, ['honest', JSON.stringify(behaviour)], { ...options });
+  return smallAgent({ url: NOWHERE }, home.path, ['complete', JSON.stringify(behaviour)], { ...options });
 }
 
 /** A home in which nobody has logged in. */
@@ -68,7 +68,7 @@ test('ACP agents show whether they are logged in by opening a session or refusin
     scripted: null,
   });
   const text = await home.ok('agents');
-  expect(text).toMatch(/^yes \(acp\): version honest 1\.0\.0.*; load\n {2}\S.*\n {2}logged in\n/m);
+  expect(text).toMatch(/^yes \(acp\): version complete 1\.0\.0.*; load\n {2}\S.*\n {2}logged in\n/m);
   expect(text).toMatch(/\n {2}not logged in: see its own documentation\n/);
 });
 
@@ -98,7 +98,7 @@ test('an agent is probed in an empty folder of ours, because it would use settin
 test('without settings, agents on PATH are found by name, and none gets the key of another', async () => {
   const bin = join(home.path, 'bin');
   mkdirSync(bin);
-  const agent = ownAgent({ url: NOWHERE }, home.path, ['honest', '{"loggedIn":true}']).command?.map(
+  const agent = smallAgent({ url: NOWHERE }, home.path, ['complete', '{"loggedIn":true}']).command?.map(
     (word) => `'${word}'`,
   );
   for (const name of ['gemini', 'codex-acp']) {
@@ -122,7 +122,8 @@ test('without settings, agents on PATH are found by name, and none gets the key 
 });
 
 test('real agents behind ACP: with a key and without', async (context) => {
-  const why = missing('@agentclientprotocol/claude-agent-acp') ?? missing('@agentclientprotocol/codex-acp');
+  const why =
+    whyNotInstalled('@agentclientprotocol/claude-agent-acp') ?? whyNotInstalled('@agentclientprotocol/codex-acp');
   if (why !== null) context.skip(why);
   const acp = (agent: string, env: object) => ({ adapter: 'acp', package: packageFolder, env, options: { agent } });
   set({

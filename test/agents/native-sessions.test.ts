@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { CliHome } from '../e2e/cli/process.ts';
-import { codexAcp, missing, ownAgent } from './support/acp-agents.ts';
+import { codexAcp, smallAgent, whyNotInstalled } from './support/acp-agents.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './support/claude.ts';
 
 const SECRET = 'The codeword is amber.';
@@ -21,7 +21,7 @@ const AGENTS: Readonly<Record<string, Lister>> = {
     // Its model may have found a title before it was ended.
     title: /The codeword is amber\.|a-conversation/,
     needs(context) {
-      const why = missing('@agentclientprotocol/codex-acp');
+      const why = whyNotInstalled('@agentclientprotocol/codex-acp');
       if (why !== null) context.skip(why);
     },
   },
@@ -78,7 +78,7 @@ test.for(Object.entries(AGENTS))(
 );
 
 test('an older program for Codex neither lists, adopts nor continues a session of a newer one', async (context) => {
-  const why = missing('@agentclientprotocol/codex-acp');
+  const why = whyNotInstalled('@agentclientprotocol/codex-acp');
   if (why !== null) context.skip(why);
   const model = await startModel();
   const homes = [new CliHome(), new CliHome()] as const;
@@ -94,7 +94,7 @@ test('an older program for Codex neither lists, adopts nor continues a session o
     const before = readFileSync(file);
     // Says that it is Zed's program, and would open anything.
     const zed = JSON.stringify({ name: 'codex-acp', version: '0.16.0', load: 'empty', lists: [id] });
-    const old = ownAgent(model, agent.env.HOME ?? '', ['honest', zed], { quietMs: 100 });
+    const old = smallAgent(model, agent.env.HOME ?? '', ['complete', zed], { quietMs: 100 });
     for (const { config } of homes) writeFileSync(config, JSON.stringify({ agents: { agent: old } }));
 
     expect(await second.lines('sessions', '--agent', 'agent', '--cwd', work)).toEqual([]);
@@ -118,7 +118,7 @@ test('an older program for Codex neither lists, adopts nor continues a session o
 test('an agent that cannot list sessions is reported, and so is a command that names neither or both', async () => {
   const home = new CliHome();
   try {
-    const agent = ownAgent({ url: 'http://127.0.0.1:9' }, home.path, ['honest']);
+    const agent = smallAgent({ url: 'http://127.0.0.1:9' }, home.path, ['complete']);
     writeFileSync(home.config, JSON.stringify({ agents: { agent } }));
     const failing = async (...args: string[]) => {
       const { code, stderr } = await home.run('sessions', ...args);

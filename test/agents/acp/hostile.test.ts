@@ -1,4 +1,4 @@
-// Agents that violate the protocol: whatever they send is recorded and breaks nothing.
+// Agents that violate the protocol. What they send is recorded and breaks nothing.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -7,20 +7,20 @@ import { until } from '../../contracts/agent-sandbox.ts';
 import { isAlive } from '../../contracts/liveness.ts';
 import { allEvents, ended, event } from '../../e2e/support/conversations.ts';
 import { sentTo } from '../../e2e/support/stored.ts';
-import { ownAgent } from '../support/acp-agents.ts';
+import { smallAgent } from '../support/acp-agents.ts';
 import { AcpHome } from '../support/acp-home.ts';
 import { FIRST, SECOND } from '../support/agent-home.ts';
 
-const hostile = () => AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['hostile']) });
+const hostileHome = () => AcpHome.make({ agent: (model, root) => smallAgent(model, root, ['hostile']) });
 
 async function updatesOf(tl: Awaited<ReturnType<AcpHome['open']>>): Promise<unknown[]> {
   const events = (await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'turn.update');
   return events.map(({ payload }) => (payload as { update: unknown }).update);
 }
 
-describe('an agent that does not keep to the protocol', () => {
-  test('fields of unexpected types are recorded as they came and break nothing', async () => {
-    await using home = await hostile();
+describe('an agent that violates the protocol', () => {
+  test('may send fields of wrong types: they are recorded unchanged and break nothing', async () => {
+    await using home = await hostileHome();
     const tl = await home.open();
     const { reply, turn } = await tl.conversation('chat').ask('wrong types');
     expect(turn.state).toBe('completed');
@@ -33,14 +33,14 @@ describe('an agent that does not keep to the protocol', () => {
       method: 'session/update',
       params: { sessionId: 'one', update: null },
     });
-    // The turn is delivered later like any other.
+    // A new session gets this turn like any other.
     await tl.close();
     const next = await (await home.open()).conversation('chat').ask('Go on.');
     expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 1 });
   });
 
-  test('chunks of text are joined only when that loses nothing else', async () => {
-    await using home = await hostile();
+  test('may send chunks with additional fields: chunks are joined only if these are equal', async () => {
+    await using home = await hostileHome();
     const tl = await home.open();
     expect((await tl.conversation('chat').ask('more fields')).reply).toBe('abcdefWell.');
     const fields = new Set(
@@ -54,35 +54,40 @@ describe('an agent that does not keep to the protocol', () => {
     expect(JSON.stringify(await updatesOf(tl))).toContain('"annotations":{"audience":["user"]}');
   });
 
-  test('it cannot send updates of our own kinds', async () => {
-    await using home = await hostile();
+  test('cannot send updates of our own kinds', async () => {
+    await using home = await hostileHome();
     const tl = await home.open();
-    expect((await tl.conversation('chat').ask('pretends')).reply).toBe('Said. Well.');
+    expect((await tl.conversation('chat').ask('our kind')).reply).toBe('Said. Well.');
     expect(await updatesOf(tl)).toContainEqual(
       expect.objectContaining({ sessionUpdate: '_acp/notification', method: 'session/update' }),
     );
   });
 
-  test('a turn is completed when the agent answers and then ends at once', async () => {
-    await using home = await hostile();
+  test('may exit right after its answer: the turn is completed', async () => {
+    await using home = await hostileHome();
     const tl = await home.open();
-    const { reply, turn } = await tl.conversation('chat').ask('leave');
+    const { reply, turn } = await tl.conversation('chat').ask('exit');
     expect([turn.state, reply]).toEqual(['completed', 'Well.']);
   });
 
-  test.each(['constructor', 'max_tokens', 'tired'])('a turn that ended as "%s" has not completed', async (reason) => {
-    await using home = await hostile();
-    const tl = await home.open();
-    const { turn } = await tl.conversation('chat').send(`stop: ${reason}`).accepted;
-    const { state, failure } = await ended(tl.engine, turn);
-    expect(state).toBe('failed');
-    expect(failure?.message).toMatch(/^the (?:agent stopped: "(?:constructor|tired)"|answer was cut off)/);
-  });
+  test.each(['constructor', 'max_tokens', 'tired'])(
+    'may give the stop reason "%s": the turn is failed',
+    async (reason) => {
+      await using home = await hostileHome();
+      const tl = await home.open();
+      const { turn } = await tl.conversation('chat').send(`stop: ${reason}`).accepted;
+      const { state, failure } = await ended(tl.engine, turn);
+      expect(state).toBe('failed');
+      expect(failure?.message).toMatch(/^the (?:agent stopped: "(?:constructor|tired)"|answer was cut off)/);
+    },
+  );
+});
 
-  test('content that it does not support is not sent', async () => {
+describe('a prompt with content that the agent does not support', () => {
+  test('is not sent', async () => {
     await using home = await AcpHome.make({
-      agent: (model, root) => ownAgent(model, root, ['honest']),
-      sees: (model, root) => ownAgent(model, root, ['honest', JSON.stringify({ image: true })]),
+      agent: (model, root) => smallAgent(model, root, ['complete']),
+      withImages: (model, root) => smallAgent(model, root, ['complete', JSON.stringify({ image: true })]),
     });
     const tl = await home.open();
     const prompt = [
@@ -97,11 +102,11 @@ describe('an agent that does not keep to the protocol', () => {
       hint: expect.any(String),
     });
     expect(home.model.requests).toEqual([]);
-    expect((await tl.conversation('other').ask(prompt, { agent: 'sees' })).turn.state).toBe('completed');
+    expect((await tl.conversation('other').ask(prompt, { agent: 'withImages' })).turn.state).toBe('completed');
   });
 
-  test('a prompt that was refused before it was sent is told to nobody', async () => {
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest']) });
+  test('is not delivered with a later turn either', async () => {
+    await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, ['complete']) });
     const tl = await home.open();
     const chat = tl.conversation('chat');
     await chat.ask(FIRST);
@@ -113,20 +118,19 @@ describe('an agent that does not keep to the protocol', () => {
     expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', sent: null });
     const { receipt } = await chat.ask(SECOND);
     expect(receipt).toMatchObject({ rung: 'live', carried: 1, delivered: 0, unsettled: false });
-    const [asked] = home.model.requests.slice(-1);
-    expect(JSON.stringify(asked)).not.toContain('Read this.');
+    expect(JSON.stringify(home.model.lastRequest())).not.toContain('Read this.');
   });
 });
 
-describe('an agent that ends when it should not', () => {
+describe('an agent that exits or does not stop', () => {
   test.each([
-    ['while it loads', 'dies'],
-    ['when it has said that it is loaded', 'leaves'],
-  ])('%s: the history is told to a new session, and the agent is still trusted', async (_, load) => {
-    const honest = ['honest', JSON.stringify({ load })] as const;
-    // We wait for its end, not for silence.
+    ['while it loads a session', 'exits'],
+    ['after it has reported a session as loaded', 'exits later'],
+  ])('when it exits %s, a new session gets the history, and the agent is still trusted', async (_, load) => {
+    const program = ['complete', JSON.stringify({ load })] as const;
+    // So long that only the exit of the agent can end the wait for its history.
     const options = { quietMs: 120_000 };
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, honest, options) });
+    await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, program, options) });
     const tl = await home.open();
     for (const key of ['one', 'two']) await tl.conversation(key).ask(FIRST);
     await tl.close();
@@ -140,10 +144,10 @@ describe('an agent that ends when it should not', () => {
     expect((await again.engine.agents())[0]).toMatchObject({ problem: null, traits: { load: true } });
   });
 
-  test('an agent that ignores a cancel is ended, and the next turn gets the whole history', async () => {
-    const deaf = ['honest', JSON.stringify({ deaf: true })] as const;
+  test('when it ignores a cancel, its process is ended, and the next turn gets the whole history', async () => {
+    const program = ['complete', JSON.stringify({ ignoresCancel: true })] as const;
     await using home = await AcpHome.make({
-      agent: (model, root) => ownAgent(model, root, deaf, { cancelGraceMs: 200 }),
+      agent: (model, root) => smallAgent(model, root, program, { cancelGraceMs: 200 }),
     });
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').send(`${FIRST}\nmodel: stream 10000 20ms`).accepted;
@@ -158,27 +162,27 @@ describe('an agent that ends when it should not', () => {
 });
 
 test.each([
-  ['whose turn ends with its answer', {}],
-  ['whose own record is read after its answer', { agent: 'pi' }],
-])('an agent that acts outside of its turns may read, and nothing else: one %s', async (_, options) => {
-  const eager = ['honest', JSON.stringify({ eager: 'touch ran' })] as const;
-  await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, eager, options) });
+  ['an agent whose turn ends with its answer', {}],
+  ['an agent whose own record we read after its answer (pi)', { agent: 'pi' }],
+])('outside of its turns an agent may read files, but not write them or run commands: %s', async (_, options) => {
+  const program = ['complete', JSON.stringify({ actsBetweenTurns: 'touch ran' })] as const;
+  await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, program, options) });
   const cwd = home.directory('work');
   writeFileSync(join(cwd, 'notes'), 'read me');
   const reads = () => readFileSync(join(cwd, 'read'), 'utf8').trim().split('\n');
   const tl = await home.open();
   await tl.conversation('chat', { cwd }).ask(FIRST);
-  await until('it has tried to act when the session was made, and after the turn', () => reads().length === 2);
+  await until('it has acted when the session was made and after the turn', () => reads().length === 2);
   await tl.close();
   const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
-  await until('it has tried to act when the session was loaded, and after the turn', () => reads().length === 4);
+  await until('it has acted when the session was loaded and after the turn', () => reads().length === 4);
   expect(reads()).toEqual(reads().map(() => '{"content":"read me"}'));
   expect(readdirSync(cwd).toSorted()).toEqual(['notes', 'read']);
 });
 
-describe('an agent that never says what it can do', () => {
-  /** It writes its process id first. */
+describe('an agent that never answers `initialize`', () => {
+  /** It writes its process id to a file. */
   const silent = (_: unknown, root: string) => ({
     adapter: 'acp',
     command: ['/bin/sh', '-c', `echo $$ >> '${root}/pids'; exec sleep 600`],
@@ -196,7 +200,7 @@ describe('an agent that never says what it can do', () => {
   test('is ended when the last turn that waits for it is cancelled, and not before', async () => {
     await using home = await AcpHome.make({ agent: silent });
     const tl = await home.open();
-    const isCancelled = async (turn: PublicTurn) => {
+    const cancel = async (turn: PublicTurn) => {
       await tl.engine.cancel(turn.id);
       expect(await ended(tl.engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
     };
@@ -204,14 +208,14 @@ describe('an agent that never says what it can do', () => {
     const pid = await started(home);
     const two = await tl.conversation('two').send(FIRST).accepted;
     await event(tl.engine, 'two', 'turn.started', { turn: two.turn.id });
-    await isCancelled(two.turn);
+    await cancel(two.turn);
     expect(isAlive(pid)).toBe(true);
-    await isCancelled(one.turn);
+    await cancel(one.turn);
     expect(isAlive(pid)).toBe(false);
-    // Who asks afterwards asks anew.
+    // The next turn starts the agent again.
     const { turn } = await tl.conversation('one').send(SECOND).accepted;
     await started(home, 2);
-    await isCancelled(turn);
+    await cancel(turn);
   });
 
   test('is ended when Throughline is closed, and its turn waits for the next process', async () => {

@@ -1,35 +1,34 @@
-import { claudeAcp, codexAcp, missing, ownAgent } from '../support/acp-agents.ts';
-import { type KilledAgent, killedInTheMiddle } from '../support/killed.ts';
-import { bash, execCommand } from './contract/contract.ts';
+import { bash, claudeAcp, codexAcp, execCommand, smallAgent, whyNotInstalled } from '../support/acp-agents.ts';
+import { type AgentToTest, testKillDuringTool } from '../support/killed.ts';
 
-const installed =
-  (name: Parameters<typeof missing>[0]): KilledAgent['needs'] =>
+const skipUnlessInstalled =
+  (name: Parameters<typeof whyNotInstalled>[0]): AgentToTest['skipIfMissing'] =>
   (context) => {
-    const why = missing(name);
+    const why = whyNotInstalled(name);
     if (why !== null) context.skip(why);
   };
 
-killedInTheMiddle({
+testKillDuringTool({
   name: 'claude-agent-acp',
   settings: claudeAcp,
   run: bash,
-  needs: installed('@agentclientprotocol/claude-agent-acp'),
+  skipIfMissing: skipUnlessInstalled('@agentclientprotocol/claude-agent-acp'),
 });
-killedInTheMiddle({
+testKillDuringTool({
   name: 'codex-acp',
   settings: codexAcp,
   run: execCommand,
-  needs: installed('@agentclientprotocol/codex-acp'),
+  skipIfMissing: skipUnlessInstalled('@agentclientprotocol/codex-acp'),
 });
-killedInTheMiddle({
+testKillDuringTool({
   name: 'an agent without loadSession',
-  settings: (model, root) => ownAgent(model, root, ['without-load']),
+  settings: (model, root) => smallAgent(model, root, ['without-load']),
   run: bash,
-  needs: () => {},
+  skipIfMissing: () => {},
 });
-killedInTheMiddle({
+testKillDuringTool({
   name: 'an agent that loads sessions without their history',
-  settings: (model, root) => ownAgent(model, root, ['incomplete', 'empty'], { quietMs: 200 }),
+  settings: (model, root) => smallAgent(model, root, ['incomplete', 'empty'], { quietMs: 200 }),
   run: bash,
-  needs: () => {},
+  skipIfMissing: () => {},
 });

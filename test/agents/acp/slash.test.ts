@@ -1,16 +1,16 @@
-// A prompt is text: whatever commands an agent has, none is made of it.
+// Prompts are text, also if they look like a command of the agent.
 import { expect, test } from 'vitest';
 import { promptText } from '../../../src/core/turn/content.ts';
 import { conversationOf } from '../../../src/testing/index.ts';
-import { codexAcp, missing, ownAgent, quickClaudeAcp } from '../support/acp-agents.ts';
+import { WHICH_CODEWORDS } from '../../e2e/support/conversations.ts';
+import { codexAcp, quickClaudeAcp, smallAgent, whyNotInstalled } from '../support/acp-agents.ts';
 import { AcpHome, type MakeSettings } from '../support/acp-home.ts';
 import { FIRST } from '../support/agent-home.ts';
 
 const PROMPTS = ['/clear', '/compact', '/status', ' /init please', '$5 is too much.', '/etc/hosts has a wrong entry.'];
-const WHICH = 'Which codewords have you seen?';
 
-const AGENTS: readonly [string, MakeSettings, Parameters<typeof missing>[0] | null][] = [
-  ['a program of our own', (model, root) => ownAgent(model, root, ['honest']), null],
+const AGENTS: readonly [string, MakeSettings, Parameters<typeof whyNotInstalled>[0] | null][] = [
+  ['a small agent', (model, root) => smallAgent(model, root, ['complete']), null],
   ['claude-agent-acp', quickClaudeAcp, '@agentclientprotocol/claude-agent-acp'],
   ['codex-acp', codexAcp, '@agentclientprotocol/codex-acp'],
 ];
@@ -19,8 +19,8 @@ test.for(AGENTS)(
   '%s: a prompt that begins with a slash reaches the model as text',
   { timeout: 180_000 },
   async (agent, context) => {
-    const [, settings, needs] = agent;
-    const why = needs === null ? null : missing(needs);
+    const [, settings, packageName] = agent;
+    const why = packageName === null ? null : whyNotInstalled(packageName);
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });
     const tl = await home.open();
@@ -32,16 +32,16 @@ test.for(AGENTS)(
       expect(turn.state).toBe('completed');
       expect(reply, prompt).toMatch(/^Acknowledged [0-9a-f]{12}\.$/);
       const [request] = home.model.requests.slice(before).filter(({ side }) => !side);
-      const said = request && conversationOf(request).findLast(({ role }) => role === 'user')?.text;
-      expect(said, prompt).toContain(prompt.trim());
-      // What is kept of it is what the agent got.
+      const received = request && conversationOf(request).findLast(({ role }) => role === 'user')?.text;
+      expect(received, prompt).toContain(prompt.trim());
+      // `told` is what the agent got. The prompt of the turn is unchanged.
       const [told] = (await chat.told()).parts;
-      expect(said, prompt).toContain(told?.as === 'prompt' && promptText(told.content).trim());
+      expect(received, prompt).toContain(told?.as === 'prompt' && promptText(told.content).trim());
       expect(promptText(turn.prompt)).toBe(prompt);
     }
-    expect((await chat.ask(WHICH)).reply).toContain('amber');
+    expect((await chat.ask(WHICH_CODEWORDS)).reply).toContain('amber');
     await tl.close();
-    const { receipt, reply } = await (await home.open()).conversation('chat').ask(WHICH);
+    const { receipt, reply } = await (await home.open()).conversation('chat').ask(WHICH_CODEWORDS);
     expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent', carried: PROMPTS.length + 2, condensed: 0 });
     expect(reply).toContain('amber');
   },

@@ -1,7 +1,7 @@
-// A prompt that is larger than the model's window, with real agents: its turn fails, and the conversation goes on.
+// A prompt that is larger than the model's window, with real agents.
 import { expect, test } from 'vitest';
 import { ended } from '../../e2e/support/conversations.ts';
-import { codexAcp, missing, quickClaudeAcp } from '../support/acp-agents.ts';
+import { codexAcp, quickClaudeAcp, whyNotInstalled } from '../support/acp-agents.ts';
 import { AcpHome, type MakeSettings } from '../support/acp-home.ts';
 import { codeword, FIRST } from '../support/agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from '../support/claude.ts';
@@ -17,11 +17,11 @@ test.for([
   ['claude-agent-acp', quickClaudeAcp, '@agentclientprotocol/claude-agent-acp'],
   ['codex-acp', codexAcp, '@agentclientprotocol/codex-acp'],
 ] as const)(
-  '%s: the next prompt is answered, and the model knows of both',
+  '%s: the turn of a prompt that is too long is failed, and the next turn has it shortened',
   { timeout: 180_000 },
   async (row, context) => {
     const [, settings, name] = row;
-    const why = missing(name);
+    const why = whyNotInstalled(name);
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings }, { window: 100_000 });
     const tl = await home.open();

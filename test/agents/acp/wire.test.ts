@@ -1,13 +1,12 @@
-// What goes over the wire: settings that are sent again, unknown updates, programs that are no agents.
+// The messages between Throughline and ACP agents: settings, unknown updates, cancels, permissions, and programs that are no agents.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { allEvents, ended, event } from '../../e2e/support/conversations.ts';
-import { ownAgent } from '../support/acp-agents.ts';
+import { bash, smallAgent } from '../support/acp-agents.ts';
 import { AcpHome } from '../support/acp-home.ts';
-import { bash } from './contract/contract.ts';
 
-// It greets a new session as pi does.
+// As pi, it sends a banner for a new session.
 const OPTIONS = {
   agent: 'pi',
   auth: 'key',
@@ -17,11 +16,12 @@ const OPTIONS = {
   directories: ['/'],
 };
 
+/** The agent `raw`. `prompts`: the history that it sends when it loads a session. */
 const raw =
-  (said: readonly string[], options: object = {}) =>
+  (prompts: readonly string[], options: object = {}) =>
   (model: { url: string }, root: string) => {
-    const settings = ownAgent(model, root, ['raw'], { ...OPTIONS, ...options });
-    return { ...settings, model: 'big', env: { ...settings.env, SAID: JSON.stringify(said) } };
+    const settings = smallAgent(model, root, ['raw'], { ...OPTIONS, ...options });
+    return { ...settings, model: 'big', env: { ...settings.env, PROMPTS: JSON.stringify(prompts) } };
   };
 
 const requestsOf = (home: AcpHome): { method: string; params: Record<string, unknown> }[] =>
@@ -30,27 +30,27 @@ const requestsOf = (home: AcpHome): { method: string; params: Record<string, unk
     .split('\n')
     .map((line) => JSON.parse(line));
 
-/** What is set in every session, in this order. */
+/** The requests that set these options in every session, in this order. */
 const SETTINGS = [
   ['session/set_config_option', { configId: 'model', value: 'big' }],
   ['session/set_config_option', { configId: 'effort', value: 'high' }],
   ['session/set_mode', { modeId: 'careful' }],
 ];
 
-function settingsIn(requests: ReturnType<typeof requestsOf>, wanted = /^authenticate$|^session\/(?:new|load|set_)/) {
+function settingsIn(requests: ReturnType<typeof requestsOf>, methods = /^authenticate$|^session\/(?:new|load|set_)/) {
   return requests
-    .filter(({ method }) => wanted.test(method))
+    .filter(({ method }) => methods.test(method))
     .map(({ method, params: { sessionId: _, cwd: __, ...params } }) => [method, params]);
 }
 
 describe('an agent that sends more than the protocol defines', () => {
-  test('every update is recorded as it came; those of no turn or of another session are not part of the answer', async () => {
+  test('all updates are recorded unchanged; those between turns or of another session are not part of the answer', async () => {
     await using home = await AcpHome.make({ agent: raw([]) });
     const tl = await home.open();
     const chat = tl.conversation('chat');
-    expect((await chat.ask('One.')).reply).toBe('Heard: One.');
+    expect((await chat.ask('One.')).reply).toBe('Answer to: One.');
     const { reply, turn } = await chat.ask('Two.');
-    expect(reply).toBe('Heard: Two.');
+    expect(reply).toBe('Answer to: Two.');
     const events = (await allEvents(tl.engine, 'chat')).filter(
       (one) => one.kind === 'turn.update' && one.turnId === turn.id,
     );
@@ -75,95 +75,96 @@ describe('an agent that sends more than the protocol defines', () => {
         update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'not ours' } },
       },
       { sessionUpdate: '_acp/notification', method: '_vendor/event', params: { value: 1 } },
-      { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Heard: Two.' } },
+      { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Answer to: Two.' } },
     ]);
   });
 
   test('a banner for a new session is recorded and is not part of the answer', async () => {
     await using home = await AcpHome.make({ agent: raw([]) });
     const tl = await home.open();
-    expect((await tl.conversation('chat').ask('One.')).reply).toBe('Heard: One.');
-    const apart = (await allEvents(tl.engine, 'chat')).flatMap((one) => {
+    expect((await tl.conversation('chat').ask('One.')).reply).toBe('Answer to: One.');
+    const betweenTurns = (await allEvents(tl.engine, 'chat')).flatMap((one) => {
       const { update } = one.payload as { update?: { sessionUpdate: string; update: unknown } };
       return update?.sessionUpdate === '_acp/between_turns' ? [update.update] : [];
     });
-    expect(apart).toEqual([
+    expect(betweenTurns).toEqual([
       { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'raw v1.0.0\n---\n' } },
     ]);
   });
+});
 
-  test('mode, config, model, servers and directories are set again after a restore', async () => {
-    await using home = await AcpHome.make({ agent: raw(['One.']) });
-    const tl = await home.open();
-    await tl.conversation('chat').ask('One.');
-    const before = requestsOf(home);
-    await tl.close();
-    const { receipt } = await (await home.open()).conversation('chat').ask('Two.');
-    expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
-    const after = requestsOf(home).slice(before.length);
-    const place = { mcpServers: OPTIONS.mcpServers, additionalDirectories: OPTIONS.directories };
-    expect(settingsIn(before)).toEqual([['authenticate', { methodId: 'key' }], ['session/new', place], ...SETTINGS]);
-    expect(settingsIn(after)).toEqual([['authenticate', { methodId: 'key' }], ['session/load', place], ...SETTINGS]);
-    // A session that is put aside is closed.
-    const sessionId = receipt.sessionId ?? '';
-    expect(requestsOf(home)[before.length]).toEqual({ method: 'session/close', params: { sessionId } });
-  });
+test('mode, config, model, servers and directories are set again when a session is loaded', async () => {
+  await using home = await AcpHome.make({ agent: raw(['One.']) });
+  const tl = await home.open();
+  await tl.conversation('chat').ask('One.');
+  const before = requestsOf(home);
+  await tl.close();
+  const { receipt } = await (await home.open()).conversation('chat').ask('Two.');
+  expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
+  const after = requestsOf(home).slice(before.length);
+  const atOpen = { mcpServers: OPTIONS.mcpServers, additionalDirectories: OPTIONS.directories };
+  expect(settingsIn(before)).toEqual([['authenticate', { methodId: 'key' }], ['session/new', atOpen], ...SETTINGS]);
+  expect(settingsIn(after)).toEqual([['authenticate', { methodId: 'key' }], ['session/load', atOpen], ...SETTINGS]);
+  // The first process closed its session when Throughline was closed.
+  const sessionId = receipt.sessionId ?? '';
+  expect(requestsOf(home)[before.length]).toEqual({ method: 'session/close', params: { sessionId } });
+});
 
-  test('a session without tools has no MCP servers, and gets them back with its tools', async () => {
-    const noTools = { version: '1.0.0', mode: 'quiet' };
-    await using home = await AcpHome.make({ agent: raw(['One.'], { noTools }) });
-    const tl = await home.open();
-    await tl.conversation('chat').ask('One.');
-    const before = requestsOf(home).length;
-    const { receipt } = await tl.conversation('chat').ask('Two.', { restore: { rung: 'replay' } });
-    expect(receipt).toMatchObject({ rung: 'replay', carried: 1 });
-    const [place, rest] = [{ additionalDirectories: OPTIONS.directories }, SETTINGS.slice(0, -1)];
-    expect(settingsIn(requestsOf(home).slice(before), /^session\/(?:new|load|set_|prompt)/)).toEqual([
-      ['session/new', { ...place, mcpServers: [] }],
-      ...rest,
-      ['session/set_mode', { modeId: 'quiet' }],
-      ['session/prompt', { prompt: [{ type: 'text', text: 'One.' }] }],
-      ['session/set_mode', { modeId: 'careful' }],
-      ['session/load', { ...place, mcpServers: OPTIONS.mcpServers }],
-      ...SETTINGS,
-      ['session/prompt', { prompt: [{ type: 'text', text: 'Two.' }] }],
-    ]);
-  });
+test('a session without tools has no MCP servers, and gets them back with its tools', async () => {
+  const noTools = { version: '1.0.0', mode: 'quiet' };
+  await using home = await AcpHome.make({ agent: raw(['One.'], { noTools }) });
+  const tl = await home.open();
+  await tl.conversation('chat').ask('One.');
+  const before = requestsOf(home).length;
+  const { receipt } = await tl.conversation('chat').ask('Two.', { restore: { rung: 'replay' } });
+  expect(receipt).toMatchObject({ rung: 'replay', carried: 1 });
+  const directories = { additionalDirectories: OPTIONS.directories };
+  const allButMode = SETTINGS.slice(0, -1);
+  expect(settingsIn(requestsOf(home).slice(before), /^session\/(?:new|load|set_|prompt)/)).toEqual([
+    ['session/new', { ...directories, mcpServers: [] }],
+    ...allButMode,
+    ['session/set_mode', { modeId: 'quiet' }],
+    ['session/prompt', { prompt: [{ type: 'text', text: 'One.' }] }],
+    ['session/set_mode', { modeId: 'careful' }],
+    ['session/load', { ...directories, mcpServers: OPTIONS.mcpServers }],
+    ...SETTINGS,
+    ['session/prompt', { prompt: [{ type: 'text', text: 'Two.' }] }],
+  ]);
+});
 
-  test.each([
-    [
-      { mcpServers: [{ type: 'http', name: 'notes', url: 'http://127.0.0.1:9' }] },
-      /does not support MCP servers of the type "http"/,
-    ],
-    [{ directories: ['/tmp'] }, /does not support additional directories/],
-    [{ mode: 'no-such-mode' }, /Invalid params|no-such-mode/],
-  ])('settings that it does not support are refused with the reason: %j', async (options, why) => {
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], options) });
-    const tl = await home.open();
-    const { turn } = await tl.conversation('chat').send('Hello.').accepted;
-    expect((await ended(tl.engine, turn)).failure?.message).toMatch(why);
-    expect(home.model.requests).toEqual([]);
-  });
+test.each([
+  [
+    { mcpServers: [{ type: 'http', name: 'notes', url: 'http://127.0.0.1:9' }] },
+    /does not support MCP servers of the type "http"/,
+  ],
+  [{ directories: ['/tmp'] }, /does not support additional directories/],
+  [{ mode: 'no-such-mode' }, /Invalid params|no-such-mode/],
+])('settings that the agent does not support fail the turn with the reason: %j', async (options, why) => {
+  await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, ['complete'], options) });
+  const tl = await home.open();
+  const { turn } = await tl.conversation('chat').send('Hello.').accepted;
+  expect((await ended(tl.engine, turn)).failure?.message).toMatch(why);
+  expect(home.model.requests).toEqual([]);
+});
 
-  test.each([
-    ['since', ['One.', 'Two.', 'Theirs.']],
-    ['while it was warm', ['One.', 'Theirs.', 'Two.']],
-  ])('a session that somebody else has used %s is not used again', async (_, said) => {
-    await using home = await AcpHome.make({ agent: raw(said) });
-    const tl = await home.open();
-    for (const prompt of ['One.', 'Two.']) await tl.conversation('chat').ask(prompt);
-    await tl.close();
-    const again = await home.open();
-    const { receipt } = await again.conversation('chat').ask('Three.');
-    expect(receipt).toMatchObject({
-      rung: 'transcript',
-      carried: 2,
-      tried: [{ rung: 'resume', failure: expect.stringMatching(/1 more prompt/) }],
-    });
-    expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'diverged']);
-    // The agent is still trusted.
-    expect((await again.engine.agents())[0]?.traits).toMatchObject({ load: true });
+test.each([
+  ['after our last turn', ['One.', 'Two.', 'Theirs.']],
+  ['between two of our turns', ['One.', 'Theirs.', 'Two.']],
+])('a session that somebody else has used %s is not used again', async (_, history) => {
+  await using home = await AcpHome.make({ agent: raw(history) });
+  const tl = await home.open();
+  for (const prompt of ['One.', 'Two.']) await tl.conversation('chat').ask(prompt);
+  await tl.close();
+  const again = await home.open();
+  const { receipt } = await again.conversation('chat').ask('Three.');
+  expect(receipt).toMatchObject({
+    rung: 'transcript',
+    carried: 2,
+    tried: [{ rung: 'resume', failure: expect.stringMatching(/1 more prompt/) }],
   });
+  expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'diverged']);
+  // The agent itself is still trusted to load sessions.
+  expect((await again.engine.agents())[0]?.traits).toMatchObject({ load: true });
 });
 
 const SILENT = 'sleep 600';
@@ -171,17 +172,17 @@ const SILENT = 'sleep 600';
 describe('a program that is not an agent', () => {
   test.each([
     [
-      'prints something else',
+      'prints a usage message and exits',
       'echo "Usage: me"; echo "wrong option" >&2; exit 2',
       /with code 2: wrong option.*it printed "Usage: me".*is not the Agent Client Protocol/,
     ],
-    ['says nothing', SILENT, /the agent’s process was ended: it did not answer within 1000 ms/],
+    ['prints nothing', SILENT, /the agent’s process was ended: it did not answer within 1000 ms/],
     [
-      'speaks another version',
+      'uses another version of the protocol',
       'read line; echo \'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":9}}\'; sleep 60',
       /speaks version 9 of the protocol/,
     ],
-  ])('%s: it is not available, and the reason is given', async (_, script, why) => {
+  ])('%s: the turn fails with the reason', async (_, script, why) => {
     await using home = await AcpHome.make({
       agent: (_model, root) => {
         const program = join(root, 'program');
@@ -200,11 +201,13 @@ describe('a program that is not an agent', () => {
 
 describe('a turn that is cancelled', () => {
   test.each([
-    ['while the agent talks', {}, 'model: stream 10000 20ms', 'turn.update'],
-    ['while it waits for a permission', { asks: true }, bash('echo line >> effects.log'), 'permission.asked'],
-  ] as const)('%s: the agent stops, and need not be ended for it', async (_, behaviour, prompt, kind) => {
+    ['while the agent answers', {}, 'model: stream 10000 20ms', 'turn.update'],
+    ['while it waits for a permission', { asksPermission: true }, bash('echo line >> effects.log'), 'permission.asked'],
+  ] as const)('%s: the agent stops by itself, and its process is kept', async (_, behaviour, prompt, kind) => {
+    // So long that the process is not ended because of a slow machine.
+    const options = { cancelGraceMs: 60_000 };
     await using home = await AcpHome.make({
-      agent: (model, root) => ownAgent(model, root, ['honest', JSON.stringify(behaviour)], { cancelGraceMs: 60_000 }),
+      agent: (model, root) => smallAgent(model, root, ['complete', JSON.stringify(behaviour)], options),
     });
     const tl = await home.open();
     const cwd = home.directory('work');
@@ -219,13 +222,13 @@ describe('a turn that is cancelled', () => {
 });
 
 describe('tools', () => {
-  test('a permission reaches a person, and the answer the agent', async () => {
-    const asking = JSON.stringify({ asks: true });
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest', asking]) });
+  test('run only if the permission is allowed', async () => {
+    const behaviour = JSON.stringify({ asksPermission: true });
+    await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, ['complete', behaviour]) });
     const tl = await home.open();
     const cwd = home.directory('work');
     const chat = tl.conversation('chat', { cwd });
-    for (const [kind, seen] of [
+    for (const [kind, runs] of [
       ['reject_once', false],
       ['allow_once', true],
     ] as const) {
@@ -236,13 +239,15 @@ describe('tools', () => {
       const option = permission?.options.find((one) => one.kind === kind);
       await tl.engine.answer(permission?.id ?? '', option?.optionId ?? '');
       expect((await ended(tl.engine, turn)).state).toBe('completed');
-      expect(existsSync(join(cwd, 'effects.log'))).toBe(seen);
+      expect(existsSync(join(cwd, 'effects.log'))).toBe(runs);
     }
   });
 
-  test('the text of a terminal is in the record', async () => {
-    const inTerminal = JSON.stringify({ terminal: true });
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest', inTerminal]) });
+  test('that run in a terminal have its text in the record', async () => {
+    const behaviour = JSON.stringify({ terminal: true });
+    await using home = await AcpHome.make({
+      agent: (model, root) => smallAgent(model, root, ['complete', behaviour]),
+    });
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').ask(bash('echo from the terminal'));
     const { records } = await tl.engine.export('chat');

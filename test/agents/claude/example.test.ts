@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { conversationOf, startModel } from '../../../src/testing/index.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from '../support/claude.ts';
-import { told } from '../support/claude-home.ts';
+import { withAnswers } from '../support/claude-home.ts';
 
 const NAME = 'claude-sdk-by-hand.ts';
 const SDK = '@anthropic-ai/claude-agent-sdk';
@@ -56,7 +56,7 @@ test('claude-sdk-by-hand: one program for every prompt, and Claude knows what wa
   expect(new Set(lines.map((line) => /^process (\d+)/.exec(line)?.[1])).size).toBe(3);
   const last = model.lastRequest();
   const prompts = ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?'];
-  expect(last && conversationOf(last)).toEqual(told(prompts));
+  expect(last && conversationOf(last)).toEqual(withAnswers(prompts));
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
 });
 

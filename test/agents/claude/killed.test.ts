@@ -1,14 +1,14 @@
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from '../support/claude.ts';
-import { killedInTheMiddle } from '../support/killed.ts';
+import { testKillDuringTool } from '../support/killed.ts';
 
 for (const adapter of ['claude-cli', 'claude-sdk']) {
-  killedInTheMiddle({
+  testKillDuringTool({
     name: adapter,
     settings(model, root) {
       const env = claudeEnvironment(model, userHome(root, { permissions: { allow: ['Bash'] } }));
       return { adapter, package: packageFolder, env };
     },
     run: (command) => `model: tool Bash ${JSON.stringify({ command })}`,
-    needs: claudeOrSkip,
+    skipIfMissing: claudeOrSkip,
   });
 }

@@ -12,7 +12,7 @@ import { agentProcess, type InTheMiddle, killSeries, onThisMachine, ourProcess }
 
 const ours = onThisMachine();
 const PACKAGES = join(import.meta.dirname, '../../../node_modules');
-const AGENTS = dirname(agentProgram('honest'));
+const AGENTS = dirname(agentProgram('complete'));
 
 /** The first process of the agent's container. */
 function first({ home }: InTheMiddle): number {

@@ -8,12 +8,11 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { conversationOf, type Model } from '../../../src/testing/index.ts';
 import { until } from '../../contracts/agent-sandbox.ts';
-import { isTold } from '../../e2e/support/conversations.ts';
+import { hasStoredUpdate } from '../../e2e/support/conversations.ts';
 import type { Host } from '../../e2e/support/host.ts';
 import { storedSessions } from '../../e2e/support/stored.ts';
 import { marked } from '../../faults/harness/marked.ts';
-import { bash } from '../acp/contract/contract.ts';
-import { ownAgent } from '../support/acp-agents.ts';
+import { bash, smallAgent } from '../support/acp-agents.ts';
 import { AcpHome } from '../support/acp-home.ts';
 import { FIRST } from '../support/agent-home.ts';
 
@@ -56,7 +55,7 @@ export interface KilledSandbox {
 /** The small agent of the tests, in a sandbox whose files and processes are on this machine. */
 export function onThisMachine() {
   return {
-    agent: (model: Model, root: string) => ownAgent(model, root, ['honest']),
+    agent: (model: Model, root: string) => smallAgent(model, root, ['complete']),
     run: bash,
     work: (home: AcpHome, conversation: string) => join(home.path, 'sandboxes', conversation, 'work'),
     async read({ work }: InTheMiddle, name: string) {
@@ -114,7 +113,7 @@ async function killedOnce(sandbox: KilledSandbox, at: InTheMiddle, round: number
   const command = `setsid -w /bin/sh -c "${tool}"`;
   at.host.calls.ask('chat', sandbox.run(command)).catch(() => {}); // how it ends is in its turn
   await until('the tool runs', async () => (await sandbox.read(at, file)) === 'begun\n');
-  await until('its call is stored', () => isTold(at.host.engine, 'chat', file));
+  await until('its call is stored', () => hasStoredUpdate(at.host.engine, 'chat', file));
   expect((await sandbox.running(at)).length, 'the agent and its tool').toBeGreaterThan(1);
   await kill();
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import type { Model } from '../../../src/testing/index.ts';
 import { whyNoBubblewrap } from '../../contracts/sandbox/bubblewrap-given.ts';
-import { bash, execCommand } from '../acp/contract/contract.ts';
-import { claudeAcp, codexAcp, missing } from '../support/acp-agents.ts';
+import { bash, claudeAcp, codexAcp, execCommand, whyNotInstalled } from '../support/acp-agents.ts';
 import { AcpHome } from '../support/acp-home.ts';
 import { FIRST } from '../support/agent-home.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from '../support/claude.ts';
@@ -20,9 +19,9 @@ interface Isolated {
 }
 
 const installed =
-  (name: Parameters<typeof missing>[0]): Isolated['needs'] =>
+  (name: Parameters<typeof whyNotInstalled>[0]): Isolated['needs'] =>
   (context) => {
-    const why = missing(name);
+    const why = whyNotInstalled(name);
     if (why !== null) context.skip(why);
   };
 

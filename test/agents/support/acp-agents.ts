@@ -1,5 +1,5 @@
-// Agents that speak the Agent Client Protocol, as tests start them: the small ones of ../acp/programs, and the real ones that
-// test/agents has installed. All of them talk to the stand-in model.
+// The settings of agents that speak the Agent Client Protocol: the small ones of ../acp/programs, and the real ones that are installed
+// in test/agents. All of them use the stand-in model.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { agentProgram } from '../../program.ts';
@@ -9,7 +9,7 @@ interface Model {
   readonly url: string;
 }
 
-/** How an agent is set, as in the settings file. */
+/** The settings of one agent, as in the settings file. */
 export interface AcpAgentSettings {
   readonly adapter: 'acp';
   readonly command?: readonly string[];
@@ -18,47 +18,51 @@ export interface AcpAgentSettings {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Most of a start is compiling; agents get only the variables that they are given. */
+/**
+ * Node spends most of its start on compiling, so agents use the compile cache of the tests. They inherit no variables and must be given
+ * this one.
+ */
 const { NODE_COMPILE_CACHE } = process.env;
-const cache: Record<string, string> = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+const compileCache: Record<string, string> = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** One of the programs of the tests, with its arguments. */
-export function ownAgent(
+/** A program of ../acp/programs, with its arguments. */
+export function smallAgent(
   model: Model,
   home: string,
   [program, ...args]: readonly [string, ...string[]],
   options: Readonly<Record<string, unknown>> = {},
 ): AcpAgentSettings {
   const command = [process.execPath, agentProgram(program), ...args];
-  return { adapter: 'acp', command, env: { ...cache, HOME: home, MODEL_URL: model.url }, options };
+  return { adapter: 'acp', command, env: { ...compileCache, HOME: home, MODEL_URL: model.url }, options };
 }
 
-/** Why the real agents cannot be tried here; null: they can. */
-export function missing(
+/** The reason to skip a test of this agent; null: the agent is installed. */
+export function whyNotInstalled(
   name: '@agentclientprotocol/claude-agent-acp' | '@agentclientprotocol/codex-acp',
 ): string | null {
   return existsSync(join(packageFolder, 'node_modules', name)) ? null : NOT_INSTALLED;
 }
 
-/** Claude behind its ACP program; shell commands need no permission. */
+/** Claude behind its ACP program. Shell commands need no permission. */
 export function claudeAcp(
   model: Model,
   root: string,
   options: Readonly<Record<string, unknown>> = {},
 ): AcpAgentSettings {
   const { PATH: _, ...claude } = claudeEnvironment(model, userHome(root, { permissions: { allow: ['Bash'] } }));
-  const env = { ...cache, ...claude };
+  const env = { ...compileCache, ...claude };
   return { adapter: 'acp', package: packageFolder, env, options: { agent: 'claude-code', ...options } };
 }
 
-/** The ACP program of Claude. It has a Claude of its own. */
+/** The ACP program of Claude. Its package depends on its own copy of Claude. */
 export const CLAUDE_ACP = join(packageFolder, 'node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js');
-/** What `claude auth status --json` says in that environment, as far as its ACP program reads it; login.test.ts compares it. */
+/** The fields of `claude auth status --json` that the ACP program reads. login.test.ts compares them with the real answer. */
 const LOGIN_STATUS = { loggedIn: true, authMethod: 'api_key', apiKeySource: 'ANTHROPIC_API_KEY' };
 
 /**
- * The same, where its login is not the point. At each start its ACP program starts another Claude, which takes half as long as the first,
- * only to ask who is logged in; here a script answers that. Without its profile without tools: Throughline trusts only its own Claude.
+ * `claudeAcp` with a faster start, for tests that are not about the login. At each start, the ACP program starts a second Claude only to
+ * ask who is logged in, which takes half as long as the start of the first one. Here a script answers that. Such an agent has no profile
+ * without tools: Throughline trusts only the Claude of the package.
  */
 export function quickClaudeAcp(
   model: Model,
@@ -78,19 +82,22 @@ exec '${findClaude(CLAUDE_ACP)?.program}' "$@"
   return { ...settings, env: { ...settings.env, CLAUDE_CODE_EXECUTABLE: program } };
 }
 
-/** A model that this Codex does not know. For those that it knows, all tools are functions of a script that the model writes. */
-const PLAIN_MODEL = 'gpt-5.4';
+/** This Codex does not know the model and offers it plain tools. To models that it knows it offers one tool, which runs scripts. */
+const UNKNOWN_MODEL = 'gpt-5.4';
 
 /**
- * Codex behind its ACP program. In full access, because its sandbox needs a program that not every machine has; its TMPDIR lies
- * apart from its home, or it refuses to run a shell. Without plugins: at each start it would look for them on GitHub. And it would ask
- * `lsb_release` twice for the name of the system, a script that starts twenty programs; without, it reads a file.
+ * Codex behind its ACP program.
+ * - It has full access, because its sandbox needs a program that not every machine has.
+ * - Its TMPDIR is outside of its home. Otherwise it refuses to run a shell.
+ * - It has no plugins. Otherwise it looks for them on GitHub at each start.
+ * - `lsb_release` fails, so Codex reads the name of the system from a file. The real one is a script that starts twenty programs, and
+ *   Codex calls it twice.
  */
 export function codexAcp(
   model: Model,
   root: string,
   options: Readonly<Record<string, unknown>> = {},
-  name = PLAIN_MODEL,
+  modelName = UNKNOWN_MODEL,
 ): AcpAgentSettings {
   const home = join(root, 'codex-home');
   const temporary = join(root, 'codex-tmp');
@@ -101,7 +108,7 @@ export function codexAcp(
   writeFileSync(join(programs, 'lsb_release'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   writeFileSync(
     join(home, '.codex', 'config.toml'),
-    `model = "${name}"
+    `model = "${modelName}"
 model_provider = "standin"
 features.plugins = false
 [model_providers.standin]
@@ -112,7 +119,12 @@ env_key = "STANDIN_KEY"
 `,
   );
   const PATH = [programs, process.env.PATH].join(delimiter);
-  const env = { ...cache, PATH, HOME: home, TMPDIR: temporary, STANDIN_KEY: 'fake', NO_BROWSER: '1' };
-  const all = { agent: 'codex', mode: 'agent-full-access', ...options };
-  return { adapter: 'acp', package: packageFolder, env, options: all };
+  const env = { ...compileCache, PATH, HOME: home, TMPDIR: temporary, STANDIN_KEY: 'fake', NO_BROWSER: '1' };
+  const allOptions = { agent: 'codex', mode: 'agent-full-access', ...options };
+  return { adapter: 'acp', package: packageFolder, env, options: allOptions };
 }
+
+/** A line of a prompt: the stand-in model calls the shell tool of Claude and of the small agents, even if it is not offered. */
+export const bash = (command: string) => `model: tool! Bash ${JSON.stringify({ command })}`;
+/** The same for the shell tool of Codex. */
+export const execCommand = (cmd: string) => `model: tool! exec_command ${JSON.stringify({ cmd })}`;

@@ -6,7 +6,7 @@ import { AgentHome } from './agent-home.ts';
 export type MakeSettings = (model: Model, root: string) => object;
 
 export class AcpHome extends AgentHome {
-  /** The first agent is the default one. */
+  /** The first agent is the default. `agents`: a function for each that returns its settings. */
   static async make(
     agents: Readonly<Record<string, MakeSettings>>,
     model: Parameters<typeof startModel>[0] = {},
@@ -16,11 +16,11 @@ export class AcpHome extends AgentHome {
 
   private constructor(model: Model, agents: Readonly<Record<string, MakeSettings>>) {
     super(model);
-    const made = Object.entries(agents).map(([name, make]) => [name, make(model, this.path)]);
-    this.settings = { defaultAgent: Object.keys(agents)[0], agents: Object.fromEntries(made) };
+    const entries = Object.entries(agents).map(([name, makeSettings]) => [name, makeSettings(model, this.path)]);
+    this.settings = { defaultAgent: Object.keys(agents)[0], agents: Object.fromEntries(entries) };
   }
 
-  /** The home of one of the agents. */
+  /** The HOME of an agent. */
   homeOf(name: string): string {
     const { agents } = this.settings as { agents: Record<string, AcpAgentSettings> };
     return agents[name]?.env.HOME ?? '';

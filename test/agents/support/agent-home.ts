@@ -1,4 +1,5 @@
-// A data home whose agents are real programs, with a stand-in for the model of its own.
+// A data home whose agents are real programs, with its own stand-in model. When it is disposed of, it ends everything that was started
+// in it, and checks two rules that hold in every test: no internal error was reported, and no text of a conversation became an instruction.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -9,7 +10,7 @@ import { Running } from '../../e2e/cli/process.ts';
 import { Host } from '../../e2e/support/host.ts';
 import { endMarked, MARK } from '../../faults/harness/marked.ts';
 import { PROGRAM } from '../../program.ts';
-import { runsIn, saidIn } from './said.ts';
+import { passagesRepeatedIn, promptsAndAnswers } from './repeated-text.ts';
 
 export class AgentHome {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-agents-')));
@@ -27,7 +28,7 @@ export class AgentHome {
   async open(settings = this.settings): Promise<Throughline> {
     const tl = await open({
       home: this.path,
-      settings: this.#marked(settings),
+      settings: this.#withMark(settings),
       permissions: 'ask',
       onBug: (error) => this.#bugs.push(error),
     });
@@ -35,10 +36,11 @@ export class AgentHome {
     return tl;
   }
 
+  /** Another process that has opened this home. */
   async host(): Promise<Host> {
     const host = Host.start({
       home: this.path,
-      settings: this.#marked(this.settings),
+      settings: this.#withMark(this.settings),
       engine: { permissions: 'ask' },
     });
     this.#hosts.push(host);
@@ -46,10 +48,10 @@ export class AgentHome {
     return host;
   }
 
-  /** The real executable, serving this home; `tl` is a client of it. */
+  /** Starts the real executable as a server of this home. `tl` is a client of it. */
   async serve(): Promise<{ tl: Throughline; kill: () => Promise<void> }> {
     const config = join(this.path, 'settings.json');
-    writeFileSync(config, JSON.stringify(this.#marked(this.settings)));
+    writeFileSync(config, JSON.stringify(this.#withMark(this.settings)));
     const env = {
       PATH: process.env.PATH ?? '',
       HOME: this.path,
@@ -68,31 +70,32 @@ export class AgentHome {
     return { tl, kill };
   }
 
+  /** Makes a directory in this home. */
   directory(name: string): string {
     const path = join(this.path, name);
     mkdirSync(path, { recursive: true });
     return path;
   }
 
-  /** The model was last told these prompts and its answers to them, in order and with roles, and nothing else. */
-  expectTold(...prompts: string[]): void {
+  /** The last request to the model has exactly these prompts with their answers, in this order. */
+  expectConversation(...prompts: string[]): void {
     const request = this.model.lastRequest();
-    expect(request && conversationOf(request)).toEqual(told(prompts));
+    expect(request && conversationOf(request)).toEqual(withAnswers(prompts));
   }
 
-  /** These codewords, in order, were in the last request to the model, however they came there. */
+  /** The last request to the model has exactly these codewords in this order, as messages or in a transcript block. */
   expectCodewords(...words: string[]): void {
     const request = this.model.lastRequest();
     expect(request && codewordsIn(request)).toEqual(words);
   }
 
-  /** Every agent has our mark in its environment, and so has whatever it starts. */
-  #marked(settings: OpenOptions['settings']): object {
+  /** Adds our mark to the environment of every agent. The programs that an agent starts inherit it. */
+  #withMark(settings: OpenOptions['settings']): object {
     const { agents = {}, ...others } = settings as { agents?: Record<string, { env?: object }> };
-    const marked = Object.entries(agents).map(([name, agent]) => {
+    const withMark = Object.entries(agents).map(([name, agent]) => {
       return [name, { ...agent, env: { ...agent.env, [MARK]: basename(this.path) } }];
     });
-    return { ...others, agents: Object.fromEntries(marked) };
+    return { ...others, agents: Object.fromEntries(withMark) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -100,32 +103,32 @@ export class AgentHome {
     await Promise.all(this.#opened.map((tl) => tl.close({ graceMs: 0 })));
     for (const server of this.#servers) server.kill('SIGKILL');
     await Promise.all(this.#servers.map(({ ended }) => ended));
-    // Agents of a host that was killed notice that later, and write until then.
+    // The agents of a killed host do not end at once, and may still write files.
     await endMarked(basename(this.path));
     await this.model.close();
     rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
-    expect(this.#bugs, 'faults of the program itself').toEqual([]);
-    // What is told as an instruction is obeyed: history has no place there.
+    expect(this.#bugs, 'internal errors of Throughline').toEqual([]);
+    // The model obeys its instructions, so they must contain nothing of the history.
     const instructions = this.model.systemTexts().join('\n');
     expect(instructions).not.toMatch(/codeword/i);
-    // Agents name their directories there, which prompts and answers may do, too.
-    const others = instructions.replaceAll(new RegExp(`${RegExp.escape(this.path)}\\S*`, 'g'), '\n');
-    expect(runsIn(others, saidIn(this.model.requests))).toEqual([]);
+    // Paths do not count: agents name their directories there, and prompts may name them too.
+    const withoutPaths = instructions.replaceAll(new RegExp(`${RegExp.escape(this.path)}\\S*`, 'g'), '\n');
+    expect(passagesRepeatedIn(withoutPaths, promptsAndAnswers(this.model.requests))).toEqual([]);
   }
 }
 
-/** Prompts with their answers, the last one without. */
-export function told(prompts: readonly string[]) {
-  const all = prompts.flatMap((text) => [
+/** The messages of a conversation: each prompt with the answer of the stand-in model, the last prompt without one. */
+export function withAnswers(prompts: readonly string[]) {
+  const messages = prompts.flatMap((text) => [
     { role: 'user', text },
     { role: 'assistant', text: acknowledgement(text) },
   ]);
-  return all.slice(0, -1);
+  return messages.slice(0, -1);
 }
 
 export const codeword = (word: string) => `The codeword is ${word}.`;
 
-/** The first prompts of every scenario. */
+/** The prompts that most tests begin with. */
 export const [FIRST, SECOND, THIRD, FOURTH] = ['amber', 'birch', 'cedar', 'denim'].map(codeword) as [
   string,
   string,

@@ -1,4 +1,4 @@
-// A data home whose only agent is the real Claude, with a person's home and a stand-in for the model of its own.
+// A data home whose only agent is the real Claude, with its own stand-in model and its own home of a user.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentSettings, Throughline } from '../../../src/index.ts';
@@ -7,22 +7,22 @@ import { until } from '../../contracts/agent-sandbox.ts';
 import { AgentHome } from './agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
 
-export { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns, told } from './agent-home.ts';
+export { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns, withAnswers } from './agent-home.ts';
 
 export type ClaudeAdapter = 'claude-sdk' | 'claude-cli';
 type ClaudeOptions = NonNullable<Extract<AgentSettings, { readonly adapter: ClaudeAdapter }>['options']>;
 
-/** Settings of the person: shell commands need no permission. */
+/** Settings of the user: shell commands need no permission. */
 export const ALLOW_BASH = { permissions: { allow: ['Bash'] } };
 
 export class ClaudeHome extends AgentHome {
   /** The config directory of Claude. */
   readonly config: string;
   readonly env: Record<string, string>;
-  /** How its Claude is set. */
+  /** The settings of the agent. */
   readonly claude: AgentSettings & { readonly adapter: ClaudeAdapter };
 
-  /** `settings`: the person's own, of Claude; `options`: ours, of the agent. */
+  /** `settings`: Claude's settings of the user. `env`: additional variables. `options`: the options of the agent in our settings. */
   static async make(
     adapter: ClaudeAdapter,
     settings: object = ALLOW_BASH,
@@ -41,13 +41,13 @@ export class ClaudeHome extends AgentHome {
     this.settings = { agents: { claude: this.claude } };
   }
 
-  /** Resolves when Claude has written into a transcript that it calls a tool. It writes a moment later than it acts. */
-  callWritten(): Promise<void> {
-    const isCall = (file: string) => readFileSync(file, 'utf8').includes('"type":"tool_use"');
-    return until('the call is in the transcript', () => this.transcripts().some(isCall));
+  /** Waits until a tool call is in a transcript. Claude writes it a moment after the tool has begun. */
+  toolCallWritten(): Promise<void> {
+    const hasCall = (file: string) => readFileSync(file, 'utf8').includes('"type":"tool_use"');
+    return until('the call is in the transcript', () => this.transcripts().some(hasCall));
   }
 
-  /** The transcripts that there are. */
+  /** The paths of all transcripts. */
   transcripts(): string[] {
     const projects = join(this.config, 'projects');
     return readdirSync(projects, { recursive: true, encoding: 'utf8' })
@@ -57,14 +57,14 @@ export class ClaudeHome extends AgentHome {
 }
 
 /**
- * A conversation that several tests share, because every start of Claude takes long. Each test goes on from the turns of those before it,
+ * A conversation that several tests share, because Claude is slow to start. Each test continues after the turns of the tests before it,
  * and may leave Claude running.
  */
 export class SharedChat implements AsyncDisposable {
   readonly home: ClaudeHome;
   readonly cwd: string;
-  /** Every prompt that Claude was told, in order. */
-  readonly said: string[] = [];
+  /** All prompts so far, in order. */
+  readonly prompts: string[] = [];
   tl: Throughline;
 
   static async start(adapter: ClaudeAdapter, settings?: object): Promise<SharedChat> {
@@ -83,21 +83,21 @@ export class SharedChat implements AsyncDisposable {
   }
 
   ask(prompt: string) {
-    this.said.push(prompt);
+    this.prompts.push(prompt);
     return this.conversation.ask(prompt);
   }
 
-  /** The id of its session, and where Claude has its transcript. */
+  /** The id of its current session, and the path of its transcript. */
   async session(): Promise<{ id: string; file: string }> {
     const [session] = await this.tl.engine.sessions('chat');
     const id = session?.id ?? '';
     return { id, file: this.home.transcripts().find((file) => file.endsWith(`${id}.jsonl`)) ?? '' };
   }
 
-  /** Ends Claude, and what the home is opened by. `between` happens before it is opened again. */
-  async reopen(between: () => unknown = () => {}): Promise<void> {
+  /** Closes Throughline, which ends Claude, and opens it again. `whileClosed` runs between the two. */
+  async reopen(whileClosed: () => unknown = () => {}): Promise<void> {
     await this.tl.close();
-    await between();
+    await whileClosed();
     this.tl = await this.home.open();
   }
 
@@ -106,4 +106,5 @@ export class SharedChat implements AsyncDisposable {
   }
 }
 
+/** A line of a prompt: the stand-in model calls Claude's shell tool, if it is offered. */
 export const bash = (command: string) => `model: tool Bash ${JSON.stringify({ command })}`;

@@ -1,4 +1,4 @@
-// The real Claude of test/agents, told to talk to the stand-in model.
+// The real Claude that is installed in test/agents, and its environment for the stand-in model.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream';
 import type { TestContext } from 'vitest';
 
 export interface InstalledClaude {
-  /** The program inside of the SDK's package for this platform. */
+  /** The executable, in the SDK's package for this platform. */
   readonly program: string;
   /** The module of the SDK. */
   readonly sdk: string;
@@ -16,17 +16,17 @@ export interface InstalledClaude {
 
 export const NOT_INSTALLED = 'the packages of test/agents are not installed (`node scripts/setup.js test/agents`)';
 
-/** The folder whose node_modules has it. */
+/** The folder with the `node_modules` of the agents. */
 export const packageFolder = join(import.meta.dirname, '..');
 
-/** Where it is, or skips the test with the reason. */
+/** Returns where Claude is, or skips the test with the reason. */
 export function claudeOrSkip(context: TestContext): InstalledClaude {
   const found = findClaude();
   if (found === null) context.skip(NOT_INSTALLED);
   return found as InstalledClaude;
 }
 
-/** A home of a person who has settings of Claude's. */
+/** Makes the home of a user with these settings for Claude. */
 export function userHome(root: string, settings: object = {}): string {
   const home = mkdtempSync(join(root, 'home-'));
   mkdirSync(join(home, '.claude'), { mode: 0o700 });
@@ -34,30 +34,30 @@ export function userHome(root: string, settings: object = {}): string {
   return home;
 }
 
-/** Found as the SDK finds it; `whose`: a file of the package that uses it. */
-export function findClaude(whose: string | URL = import.meta.url): InstalledClaude | null {
+/** Finds Claude in the same way as the SDK. `from`: a file of the package that depends on the SDK. */
+export function findClaude(from: string | URL = import.meta.url): InstalledClaude | null {
   const { platform, arch } = process;
   const names = platform === 'linux' ? [`linux-${arch}`, `linux-${arch}-musl`] : [`${platform}-${arch}`];
   try {
-    const sdk = createRequire(whose).resolve('@anthropic-ai/claude-agent-sdk');
+    const sdk = createRequire(from).resolve('@anthropic-ai/claude-agent-sdk');
     const { resolve } = createRequire(sdk);
     for (const name of names) {
       try {
         const program = resolve(`@anthropic-ai/claude-agent-sdk-${name}/claude${platform === 'win32' ? '.exe' : ''}`);
         if (existsSync(program)) return { program, sdk };
       } catch {
-        // built for another libc, perhaps
+        // It may be built for another libc.
       }
     }
   } catch {
-    // not even the SDK is there
+    // The SDK is not installed either.
   }
   return null;
 }
 
 /**
- * Claude works as always with these, in five sixths of the processor time: the stand-in model needs no certificate, and a process that lives
- * for seconds does not get back what its second compiler and further threads of its garbage collector take.
+ * These variables save a sixth of Claude's processor time and do not change what it does. The stand-in model needs no certificates. A
+ * second compiler and more threads for the garbage collector do not pay off in a process that runs for seconds.
  */
 const QUICK_START = {
   CLAUDE_CODE_CERT_STORE: 'bundled',
@@ -65,7 +65,7 @@ const QUICK_START = {
   BUN_JSC_numberOfGCMarkers: '1',
 };
 
-/** All that Claude needs, and nothing of ours: no settings, keys or sessions of whoever runs the tests. */
+/** Everything that Claude needs, and nothing of the user who runs the tests: no settings, keys or sessions. */
 export function claudeEnvironment(model: { readonly url: string }, home: string): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
@@ -78,7 +78,7 @@ export function claudeEnvironment(model: { readonly url: string }, home: string)
   };
 }
 
-/** A line of `--output-format stream-json`, as far as tests look at it. */
+/** A line of `--output-format stream-json`: the fields that tests read. */
 export interface ClaudeLine {
   readonly type: string;
   readonly subtype?: string;
@@ -119,7 +119,7 @@ export async function runClaude(
   return { code, lines, result, errors };
 }
 
-/** One process of `claude -p` that gets one prompt after the other, each when the one before is done. Throws if one fails. */
+/** Sends prompts to one process of `claude -p`, each after the answer to the one before. Throws if one fails. */
 export async function talkToClaude(
   claude: InstalledClaude,
   prompts: readonly string[],
@@ -130,20 +130,30 @@ export async function talkToClaude(
     ...options,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
+  const ended = new Promise((resolve) => child.once('close', resolve));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  for (const content of prompts) {
-    child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content } })}\n`);
-    for (;;) {
-      const { value, done } = await lines.next();
-      if (done) throw new Error('Claude ended before it answered');
-      const line = JSON.parse(value) as ClaudeLine;
-      if (line.type !== 'result') continue;
-      if (line.is_error) throw new Error(`Claude failed: ${line.result}`);
-      break;
+  try {
+    for (const content of prompts) {
+      child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content } })}\n`);
+      await resultIn(lines);
     }
+    child.stdin.end();
+    await ended;
+  } finally {
+    child.kill('SIGKILL');
   }
-  child.stdin.end();
-  await new Promise((resolve) => child.once('close', resolve));
+}
+
+/** Reads to the result of a prompt. */
+async function resultIn(lines: AsyncIterator<string>): Promise<void> {
+  for (;;) {
+    const { value, done } = await lines.next();
+    if (done) throw new Error('Claude ended before it answered');
+    const line = JSON.parse(value) as ClaudeLine;
+    if (line.type !== 'result') continue;
+    if (line.is_error) throw new Error(`Claude failed: ${line.result}`);
+    return;
+  }
 }
 
 async function text(stream: Readable): Promise<string> {

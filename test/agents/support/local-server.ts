@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server of a test, on loopback; the address is that of its MCP endpoint. */
+/** An HTTP server on the loopback interface. `url` has the path `/mcp`. */
 export async function startLocalServer(listener: RequestListener) {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

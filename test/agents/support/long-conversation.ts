@@ -3,8 +3,8 @@ import type { ExportedConversation, TurnRecord } from '../../../src/index.ts';
 import { acknowledgement } from '../../../src/testing/index.ts';
 import { codeword } from './agent-home.ts';
 
-/** A conversation that another agent has held, one turn for each codeword, as it is exported. */
-export function exportedOf(words: readonly string[]): ExportedConversation {
+/** An exported conversation with another agent: one turn for each codeword. */
+export function exportedConversation(words: readonly string[]): ExportedConversation {
   const records = words.map((word, i): TurnRecord => {
     const prompt = codeword(word);
     return {

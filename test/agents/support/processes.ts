@@ -1,23 +1,23 @@
-// Processes of this machine, wherever they run on it.
+// The processes of this machine, also those in containers, read from /proc.
 import { readdirSync, readFileSync } from 'node:fs';
 
-const all = () =>
+const allPids = () =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
 
-/** Those that have this word in their environment or among their arguments. */
+/** The processes that have this word among their variables or arguments. */
 export function processesWith(file: 'environ' | 'cmdline', word: string): number[] {
-  return all().filter((pid) => {
+  return allPids().filter((pid) => {
     try {
       return readFileSync(`/proc/${pid}/${file}`, 'latin1').split('\0').includes(word);
     } catch {
-      return false; // it has ended, or is not ours
+      return false; // it has ended, or belongs to another user
     }
   });
 }
 
-/** The name of its program; null: it has ended, or is not ours. */
+/** The name of the program of a process; null: the process has ended. */
 export function nameOf(pid: number): string | null {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trimEnd();

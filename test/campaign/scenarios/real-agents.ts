@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { startModel } from '../../../src/testing/index.ts';
-import { claudeAcp, missing } from '../../agents/support/acp-agents.ts';
+import { claudeAcp, whyNotInstalled } from '../../agents/support/acp-agents.ts';
 import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from '../../agents/support/claude.ts';
 import { ALLOW_BASH } from '../../agents/support/claude-home.ts';
 import { QUESTION } from '../../faults/storm/prompts.ts';
@@ -12,7 +12,7 @@ export const realAgents: Scenario = {
   name: 'real-agents',
   does: 'the server is killed while Claude (SDK, and ACP) works, with a stand-in for its model',
   onlyLong: true,
-  missing: () => (findClaude() === null ? NOT_INSTALLED : missing('@agentclientprotocol/claude-agent-acp')),
+  missing: () => (findClaude() === null ? NOT_INSTALLED : whyNotInstalled('@agentclientprotocol/claude-agent-acp')),
   async run({ seed, random }) {
     await using model = await startedModel();
     await using world = await World.start({

@@ -125,8 +125,8 @@ test('Codex is installed by name, too', async () => {
 
 test('a running server notices an agent that is installed', async () => {
   const model = await startModel();
-  const honest = agentProgram('honest');
-  npmForCodex(`process.env.MODEL_URL = '${model.url}'; import('${honest}');`);
+  const program = agentProgram('complete');
+  npmForCodex(`process.env.MODEL_URL = '${model.url}'; import('${program}');`);
   const server = await serveProcess(home, { env });
   try {
     const none = await run('send', 'chat', 'The codeword is amber.');
@@ -135,7 +135,7 @@ test('a running server notices an agent that is installed', async () => {
     expect(named).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no agent "codex" here') });
     expect((await run('agents', 'install', 'codex')).code).toBe(0);
     await until('it is listed', async () =>
-      /^codex \(acp, default\): version honest/m.test((await run('agents')).stdout),
+      /^codex \(acp, default\): version complete/m.test((await run('agents')).stdout),
     );
     const sent = await run('send', 'chat', 'The codeword is amber.');
     expect(sent.code, sent.stderr).toBe(0);

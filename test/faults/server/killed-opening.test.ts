@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startModel } from '../../../src/testing/index.ts';
-import { ownAgent } from '../../agents/support/acp-agents.ts';
+import { smallAgent } from '../../agents/support/acp-agents.ts';
 import { claudeEnvironment, findClaude, packageFolder, userHome } from '../../agents/support/claude.ts';
 import { CliHome, parseLines } from '../../e2e/cli/process.ts';
 import type { Caller } from '../../e2e/http/support/caller.ts';
@@ -66,7 +66,7 @@ async function makeHome() {
         };
   const agents = {
     scripted: { adapter: 'scripted' },
-    acp: ownAgent(model, home.path, ['honest']),
+    acp: smallAgent(model, home.path, ['complete']),
     slow: { adapter: 'acp', command: [slow], options: { openMs: 3_000 } },
     ...claude,
   };

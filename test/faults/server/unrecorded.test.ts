@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { startModel } from '../../../src/testing/index.ts';
-import { codexAcp, missing } from '../../agents/support/acp-agents.ts';
+import { codexAcp, whyNotInstalled } from '../../agents/support/acp-agents.ts';
 import { CliHome, parseLines } from '../../e2e/cli/process.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
 import { endMarked, MARK, marked } from '../harness/marked.ts';
@@ -64,7 +64,7 @@ const AGENTS: Readonly<
   'codex-acp': {
     agent: (home, url) => codexAcp({ url }, home.path),
     needs(context) {
-      const why = missing('@agentclientprotocol/codex-acp');
+      const why = whyNotInstalled('@agentclientprotocol/codex-acp');
       if (why !== null) context.skip(why);
     },
   },

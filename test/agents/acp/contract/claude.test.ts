@@ -1,9 +1,9 @@
 import { test } from 'vitest';
-import { claudeAcp, missing } from '../../support/acp-agents.ts';
-import { acpContract, bash } from './contract.ts';
+import { bash, claudeAcp, whyNotInstalled } from '../../support/acp-agents.ts';
+import { acpContract } from './contract.ts';
 
-// Claude takes seconds to start, and the contract starts it thirty times; its scenarios are tried every time.
+// Claude takes seconds to start, and the contract starts it thirty times. The scenarios of this agent run in every `npm test`.
 const long = process.env.THROUGHLINE_LONG === '1' ? null : 'takes long: npm run test:long';
-const why = missing('@agentclientprotocol/claude-agent-acp') ?? long;
+const why = whyNotInstalled('@agentclientprotocol/claude-agent-acp') ?? long;
 if (why === null) acpContract('claude', claudeAcp, bash);
 else test('the agent contract: acp, claude', (context) => context.skip(why));

@@ -1,7 +1,7 @@
 import { test } from 'vitest';
-import { codexAcp, missing } from '../../support/acp-agents.ts';
-import { acpContract, execCommand } from './contract.ts';
+import { codexAcp, execCommand, whyNotInstalled } from '../../support/acp-agents.ts';
+import { acpContract } from './contract.ts';
 
-const why = missing('@agentclientprotocol/codex-acp');
+const why = whyNotInstalled('@agentclientprotocol/codex-acp');
 if (why === null) acpContract('codex', codexAcp, execCommand);
 else test('the agent contract: acp, codex', (context) => context.skip(why));

@@ -8,14 +8,14 @@ import { agentContract } from '../../../contracts/agent.contract.ts';
 import { TestSandboxes, text } from '../../../contracts/agent-sandbox.ts';
 import type { AcpAgentSettings } from '../../support/acp-agents.ts';
 
-/** The contract of agents, with one that talks to the stand-in model. `run`: the line that makes it run a command. */
+/** Runs the contract of agents with an agent that uses the stand-in model. `run`: a line of a prompt that runs a command. */
 export function acpContract(
   name: string,
   settingsOf: (model: Model, root: string) => AcpAgentSettings,
   run: (command: string) => string,
 ): void {
   let model: Model;
-  // What is learnt of the agent is the same for every test, and learnt once.
+  // All tests share what Throughline has learnt about the agent, so it is learnt only once.
   const memory = mkdtempSync(join(tmpdir(), 'throughline-learnt-'));
   beforeAll(async () => {
     model = await startModel();
@@ -41,7 +41,3 @@ export function acpContract(
   };
   agentContract(`acp, ${name}`, setUp);
 }
-
-export const bash = (command: string) => `model: tool! Bash ${JSON.stringify({ command })}`;
-/** What Codex calls its shell. */
-export const execCommand = (cmd: string) => `model: tool! exec_command ${JSON.stringify({ cmd })}`;

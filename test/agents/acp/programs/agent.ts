@@ -1,5 +1,5 @@
-// An agent that speaks the Agent Client Protocol, small enough to be read: it asks the stand-in model with all that its session
-// holds, runs the one tool there is, and keeps its sessions as files in its home. How it opens them again is up to the caller.
+// A small agent that speaks the Agent Client Protocol. It sends all messages of its session to the stand-in model, runs its only tool,
+// and stores its sessions as files in its home. The program that calls `runAgent` chooses how it loads them.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
@@ -19,45 +19,58 @@ import { runTool } from './tool.ts';
 export interface Behaviour {
   readonly name: string;
   readonly version?: string;
-  /** What `session/load` does; left out: there is none. */
-  readonly load?:
-    | 'honest'
-    | 'late'
-    | 'half late'
-    | 'empty'
-    | 'wrong'
-    | 'truncated'
-    | 'words'
-    | 'silent'
-    | 'dies'
-    | 'leaves';
-  /** Opens a session again without repeating it. */
+  /** How it answers `session/load`; left out: it does not support that. */
+  readonly load?: Load;
+  /** Supports `session/resume`, which opens a session without sending its history. */
   readonly resume?: boolean;
-  /** The ids of the sessions that it lists, in any directory; left out: it lists none. */
-  readonly lists?: readonly string[];
-  /** How it says that it has no such session. */
+  /** The ids that `session/list` returns, for any directory; left out: it does not support that. */
+  readonly listedSessions?: readonly string[];
+  /** The error for a session that it does not have. */
   readonly notFound?: (id: string) => Error;
-  /** Asks before every tool. */
-  readonly asks?: boolean;
-  /** Leaves the mode that we set. */
-  readonly restless?: boolean;
-  /** Runs this command in a terminal of the client's, writes and reads, when a session is made or loaded, and after a turn. */
-  readonly eager?: string;
-  /** Does not stop when it is asked to. */
-  readonly deaf?: boolean;
-  /** Runs its tool in a terminal of the client's. */
+  /** Asks for a permission before every tool. */
+  readonly asksPermission?: boolean;
+  /** Leaves the mode that the client has set, as soon as it gets a prompt. */
+  readonly leavesMode?: boolean;
+  /**
+   * Uses the client's terminal and files when no turn runs: when a session is made or loaded, and after a turn. It runs this command,
+   * writes a file and reads one.
+   */
+  readonly actsBetweenTurns?: string;
+  /** Ignores `session/cancel`. */
+  readonly ignoresCancel?: boolean;
+  /** Runs its tool in a terminal of the client. */
   readonly terminal?: boolean;
   readonly embeddedContext?: boolean;
   readonly image?: boolean;
-  /** Whether somebody is logged in; left out: nobody needs to be. */
+  /** Whether somebody is logged in; left out: it needs no login. */
   readonly loggedIn?: boolean;
 }
+
+/**
+ * - `complete`: it sends the whole history, and then its answer.
+ * - `late`: it answers first. `half late`: it answers in the middle of the history.
+ * - `empty`, `truncated`, `text only`: it has nothing of the history, only the first turn, or no files and images.
+ * - `wrong`: it has the history of another session.
+ * - `hangs`: it never answers if the history contains a line separator (U+2028, U+2029), as agents do whose own lines break there.
+ * - `exits`: its process ends before the answer. `exits later`: its process ends after the answer, without the history.
+ */
+type Load =
+  | 'complete'
+  | 'late'
+  | 'half late'
+  | 'empty'
+  | 'truncated'
+  | 'text only'
+  | 'wrong'
+  | 'hangs'
+  | 'exits'
+  | 'exits later';
 
 export interface Session {
   readonly id: string;
   readonly cwd: string;
   readonly messages: Message[];
-  /** `quiet`: no tool is offered, and none runs. */
+  /** `quiet`: the model is offered no tool, and none runs. */
   mode: string;
   abort: AbortController | null;
 }
@@ -67,7 +80,7 @@ const fileOf = (id: string) => join(folder(), `${id}.json`);
 const isId = (id: string) => /^[0-9a-f-]{36}$/.test(id);
 
 export function runAgent(behaviour: Behaviour): void {
-  // Node keeps what it compiled only at an exit in good order, and most of these are killed.
+  // Node writes its compile cache only at a normal exit, and tests kill most of these processes.
   flushCompileCache();
   const sessions = new Map<string, Session>();
   const find = (id: string) => {
@@ -82,56 +95,54 @@ export function runAgent(behaviour: Behaviour): void {
       agentCapabilities: {
         loadSession: behaviour.load !== undefined,
         promptCapabilities: { embeddedContext: behaviour.embeddedContext === true, image: behaviour.image === true },
-        sessionCapabilities: { ...(behaviour.resume && { resume: {} }), ...(behaviour.lists && { list: {} }) },
+        sessionCapabilities: { ...(behaviour.resume && { resume: {} }), ...(behaviour.listedSessions && { list: {} }) },
       },
       authMethods: behaviour.loggedIn === undefined ? [] : [{ id: 'browser', name: 'Browser' }],
       agentInfo: { name: behaviour.name, version: behaviour.version ?? '1.0.0' },
     }))
     .onRequest('session/new', async ({ params }) => {
-      await act(params.cwd);
+      await actBetweenTurns(params.cwd);
       if (behaviour.loggedIn === false) throw RequestError.authRequired();
       const session: Session = { id: randomUUID(), cwd: params.cwd, messages: [], mode: 'usual', abort: null };
       sessions.set(session.id, session);
       return { sessionId: session.id, modes };
     })
     .onRequest('session/load', async ({ params }) => {
-      await act(params.cwd);
-      if (behaviour.load === 'dies') process.exit(3);
-      if (behaviour.load === 'leaves') {
+      await actBetweenTurns(params.cwd);
+      if (behaviour.load === 'exits') process.exit(3);
+      if (behaviour.load === 'exits later') {
         setTimeout(() => process.exit(3), 50);
         return { modes };
       }
       const notFound = behaviour.notFound ?? RequestError.resourceNotFound;
-      const messages = isId(params.sessionId) ? loaded(params.sessionId) : null;
-      if (messages === null) throw notFound(params.sessionId);
-      const held = behaviour.load === 'empty' ? [] : behaviour.load === 'truncated' ? messages.slice(0, 2) : messages;
-      const said = behaviour.load === 'wrong' ? OTHERS : behaviour.load === 'words' ? held.map(wordsOf) : held;
-      // As agents do whose own lines break there.
-      if (behaviour.load === 'silent' && /[\u2028\u2029]/.test(JSON.stringify(said))) return new Promise(() => {});
+      const stored = isId(params.sessionId) ? readSession(params.sessionId) : null;
+      if (stored === null) throw notFound(params.sessionId);
+      const messages = historyFor(behaviour.load, stored);
+      if (behaviour.load === 'hangs' && /[\u2028\u2029]/.test(JSON.stringify(messages))) return new Promise(() => {});
       sessions.set(params.sessionId, {
         id: params.sessionId,
         cwd: params.cwd,
-        messages: [...said],
+        messages: [...messages],
         mode: 'usual',
         abort: null,
       });
-      const replaying = (messages = said) => replay(params.sessionId, messages, tell);
-      if (behaviour.load === 'late') setTimeout(replaying, 150);
+      const send = (part = messages) => sendHistory(params.sessionId, part, sendUpdate);
+      if (behaviour.load === 'late') setTimeout(send, 150);
       else if (behaviour.load === 'half late') {
-        const half = Math.ceil(said.length / 4) * 2;
-        await replaying(said.slice(0, half));
-        setTimeout(() => replaying(said.slice(half)), 100);
-      } else await replaying();
+        const half = Math.ceil(messages.length / 4) * 2;
+        await send(messages.slice(0, half));
+        setTimeout(() => send(messages.slice(half)), 100);
+      } else await send();
       return { modes };
     })
     .onRequest('session/resume', ({ params: { sessionId: id, cwd } }) => {
-      const messages = isId(id) ? loaded(id) : null;
+      const messages = isId(id) ? readSession(id) : null;
       if (messages === null) throw RequestError.resourceNotFound(id);
       sessions.set(id, { id, cwd, messages, mode: 'usual', abort: null });
       return { modes };
     })
     .onRequest('session/list', ({ params }) => ({
-      sessions: (behaviour.lists ?? []).map((sessionId) => ({ sessionId, cwd: params.cwd ?? '/' })),
+      sessions: (behaviour.listedSessions ?? []).map((sessionId) => ({ sessionId, cwd: params.cwd ?? '/' })),
     }))
     .onRequest('session/set_mode', ({ params }) => {
       const known = modes.availableModes.some(({ id }) => id === params.modeId);
@@ -143,24 +154,24 @@ export function runAgent(behaviour: Behaviour): void {
       const session = find(params.sessionId);
       session.abort = new AbortController();
       session.messages.push({ role: 'user', content: contentOf(params.prompt, behaviour) });
-      keep(session);
-      if (behaviour.restless && session.mode !== 'usual') {
+      saveSession(session);
+      if (behaviour.leavesMode && session.mode !== 'usual') {
         session.mode = 'usual';
-        await tell(session.id, { sessionUpdate: 'current_mode_update', currentModeId: 'usual' });
+        await sendUpdate(session.id, { sessionUpdate: 'current_mode_update', currentModeId: 'usual' });
       }
       try {
-        await answer(session, behaviour, connection, tell);
+        await answer(session, behaviour, connection, sendUpdate);
       } catch (error) {
         if (session.abort.signal.aborted) return { stopReason: 'cancelled' };
         throw RequestError.internalError(undefined, (error as Error).message);
       } finally {
-        keep(session);
-        setImmediate(() => void act(session.cwd));
+        saveSession(session);
+        setImmediate(() => void actBetweenTurns(session.cwd));
       }
       return { stopReason: session.abort.signal.aborted ? 'cancelled' : 'end_turn' };
     })
     .onNotification('session/cancel', ({ params }) => {
-      if (!behaviour.deaf) sessions.get(params.sessionId)?.abort?.abort();
+      if (!behaviour.ignoresCancel) sessions.get(params.sessionId)?.abort?.abort();
     })
     .connect(
       ndJsonStream(
@@ -168,8 +179,8 @@ export function runAgent(behaviour: Behaviour): void {
         Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
       ),
     );
-  const act = async (cwd: string) => {
-    const { eager: command } = behaviour;
+  const actBetweenTurns = async (cwd: string) => {
+    const { actsBetweenTurns: command } = behaviour;
     if (command === undefined) return;
     const { client } = connection;
     await client.createTerminal({ sessionId: 'x', command, cwd }).catch(() => {});
@@ -180,52 +191,75 @@ export function runAgent(behaviour: Behaviour): void {
     const notes = await client.request('fs/read_text_file', { sessionId: 'x', path });
     appendFileSync(join(cwd, 'read'), `${JSON.stringify(notes)}\n`);
   };
-  const tell = (sessionId: string, update: SessionUpdate) =>
+  const sendUpdate = (sessionId: string, update: SessionUpdate) =>
     connection.client.notify('session/update', { sessionId, update });
 }
 
-export type Tell = (sessionId: string, update: SessionUpdate) => Promise<void>;
+export type SendUpdate = (sessionId: string, update: SessionUpdate) => Promise<void>;
 
-const OTHERS: readonly Message[] = [
+const OTHER_HISTORY: readonly Message[] = [
   { role: 'user', content: [{ type: 'text', text: 'Somebody else said this.' }] },
   { role: 'assistant', content: [{ type: 'text', text: 'And was told that.' }] },
 ];
 
-async function answer(session: Session, behaviour: Behaviour, connection: AgentConnection, tell: Tell): Promise<void> {
+/** What the agent has of a stored history after it has loaded it. */
+function historyFor(load: Load | undefined, stored: readonly Message[]): readonly Message[] {
+  switch (load) {
+    case 'empty':
+      return [];
+    case 'truncated':
+      return stored.slice(0, 2);
+    case 'wrong':
+      return OTHER_HISTORY;
+    case 'text only':
+      return stored.map(withTextOnly);
+    default:
+      return stored;
+  }
+}
+
+async function answer(
+  session: Session,
+  behaviour: Behaviour,
+  connection: AgentConnection,
+  sendUpdate: SendUpdate,
+): Promise<void> {
   const signal = session.abort?.signal ?? AbortSignal.abort();
   for (;;) {
     const onText = (text: string) =>
-      tell(session.id, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
+      sendUpdate(session.id, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
     const content = await askModel(session.messages, { tools: session.mode !== 'quiet', signal, onText });
     session.messages.push({ role: 'assistant', content });
-    keep(session);
+    saveSession(session);
     const uses = content.filter((block) => block.type === 'tool_use');
     if (uses.length === 0) return;
     for (const use of uses) {
-      const result = await runTool(use, session, behaviour, connection, tell);
+      const result = await runTool(use, session, behaviour, connection, sendUpdate);
       session.messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: use.id, content: result }] });
     }
   }
 }
 
-async function replay(sessionId: string, messages: readonly Message[], tell: Tell): Promise<void> {
+async function sendHistory(sessionId: string, messages: readonly Message[], sendUpdate: SendUpdate): Promise<void> {
   for (const { role, content } of messages) {
     const sessionUpdate = role === 'user' ? 'user_message_chunk' : 'agent_message_chunk';
     for (const block of content) {
-      if (block.type === 'text') await tell(sessionId, { sessionUpdate, content: { type: 'text', text: block.text } });
+      if (block.type === 'text')
+        await sendUpdate(sessionId, { sessionUpdate, content: { type: 'text', text: block.text } });
       if (block.type !== 'image') continue;
       const { data, media_type: mimeType } = block.source;
-      await tell(sessionId, { sessionUpdate, content: { type: 'image', data, mimeType } });
+      await sendUpdate(sessionId, { sessionUpdate, content: { type: 'image', data, mimeType } });
     }
   }
 }
 
-function keep({ id, messages }: Session): void {
+function saveSession({ id, messages }: Session): void {
   mkdirSync(folder(), { recursive: true });
   writeFileSync(fileOf(id), JSON.stringify(messages));
 }
 
-function loaded(id: string): Message[] | null {
+/** Null: the agent has no such session. */
+function readSession(id: string): Message[] | null {
   try {
     return JSON.parse(readFileSync(fileOf(id), 'utf8')) as Message[];
   } catch {
@@ -233,7 +267,7 @@ function loaded(id: string): Message[] | null {
   }
 }
 
-/** The text of a prompt in one block, then the files and images of it. */
+/** The text of a prompt in one block, then its files and images. */
 function contentOf(prompt: readonly ContentBlock[], { embeddedContext }: Behaviour): Block[] {
   const more = prompt.flatMap((block): Block[] => {
     if (block.type === 'image')
@@ -244,12 +278,12 @@ function contentOf(prompt: readonly ContentBlock[], { embeddedContext }: Behavio
   return [{ type: 'text', text: prompt.map(textOf).join('') }, ...more];
 }
 
-/** As qwen loads a session: without the files and images of its prompts. */
-function wordsOf({ role, content }: Message): Message {
+/** Without the files and images of prompts: qwen loads its sessions like this. */
+function withTextOnly({ role, content }: Message): Message {
   return { role, content: role === 'user' ? content.slice(0, 1) : content };
 }
 
-/** Like the least careful real agents: no separator between two blocks, and only the address of a resource. */
+/** Some real agents do the same: no separator between two blocks, and only the address of a resource. */
 function textOf(block: ContentBlock): string {
   if (block.type === 'text') return block.text;
   return block.type === 'resource' ? `@${block.resource.uri}` : '';

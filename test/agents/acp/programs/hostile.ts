@@ -1,4 +1,4 @@
-// An agent that breaks the protocol in the way that its prompt names, and says "Well." afterwards.
+// An agent that violates the protocol in the way that its prompt names. Its answer is "Well."
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
@@ -8,14 +8,14 @@ interface Message {
   readonly params?: Record<string, unknown>;
 }
 
-/** At once, also when it ends next. */
-const say = (message: object) => writeSync(1, `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-const update = (value: unknown) => say({ method: 'session/update', params: { sessionId: 'one', update: value } });
+/** Writes synchronously, because the process may exit right after it. */
+const send = (message: object) => writeSync(1, `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const update = (value: unknown) => send({ method: 'session/update', params: { sessionId: 'one', update: value } });
 const chunk = (text: string, more: object = {}, content: object = {}) =>
   update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text, ...content }, ...more });
 
-const WAYS: Readonly<Record<string, () => void>> = {
-  // Every field that we read has another type than in the protocol.
+const VIOLATIONS: Readonly<Record<string, () => void>> = {
+  // Every field that Throughline reads has another type than in the protocol.
   'wrong types': () => {
     update({ sessionUpdate: 'tool_call', title: {}, kind: 7, locations: [{ path: 5 }], content: { text: 'x' } });
     update({ sessionUpdate: 'tool_call', toolCallId: [], locations: 'here', content: 'there', rawInput: 'all' });
@@ -25,14 +25,14 @@ const WAYS: Readonly<Record<string, () => void>> = {
     update({ sessionUpdate: 'session_info_update', title: 5 });
     update({ sessionUpdate: 'usage_update', size: 'large', cost: { amount: -1, currency: 'USD' } });
     update(null);
-    say({ method: 'session/update' });
+    send({ method: 'session/update' });
   },
-  // A kind of update that only we may send: the text with this id does not count.
-  pretends: () => {
+  // A kind of update that only Throughline may create: it removes the text with this id from the answer.
+  'our kind': () => {
     chunk('Said. ', { messageId: 'm' });
     update({ sessionUpdate: '_throughline/retracted', messageId: 'm' });
   },
-  // Further fields beside the text.
+  // Additional fields beside the text.
   'more fields': () => {
     chunk('a', { _meta: { at: 1 } });
     chunk('b', { _meta: { at: 1 } });
@@ -48,12 +48,12 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (id === undefined) continue;
   const result = { sessionId: 'one', protocolVersion: 1, agentInfo: { name: 'hostile', version: '1' } };
   if (method !== 'session/prompt') {
-    say({ id, result });
+    send({ id, result });
     continue;
   }
   const [{ text }] = params.prompt as [{ text: string }];
-  WAYS[text]?.();
+  VIOLATIONS[text]?.();
   chunk('Well.');
-  say({ id, result: { stopReason: text.startsWith('stop: ') ? text.slice(6) : 'end_turn' } });
-  if (text === 'leave') process.exit(0);
+  send({ id, result: { stopReason: text.startsWith('stop: ') ? text.slice(6) : 'end_turn' } });
+  if (text === 'exit') process.exit(0);
 }

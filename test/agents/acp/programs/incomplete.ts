@@ -1,4 +1,4 @@
-// An agent that says yes to `session/load` and opens the session without its history: empty, cut, or somebody else's.
+// An agent that reports a session as loaded and does not have its history. The argument says what it has instead.
 import { runAgent } from './agent.ts';
 
-runAgent({ name: 'incomplete', load: process.argv[2] as 'empty' | 'wrong' | 'truncated' | 'silent' });
+runAgent({ name: 'incomplete', load: process.argv[2] as 'empty' | 'wrong' | 'truncated' | 'hangs' });

@@ -1,4 +1,4 @@
-// An agent that answers `session/load` first and repeats the history afterwards.
+// An agent that answers `session/load` before it sends the history.
 import { runAgent } from './agent.ts';
 
 runAgent({ name: 'late', load: 'late' });

@@ -1,4 +1,4 @@
-// Asks the stand-in model, streamed, as Anthropic's API has it.
+// A client for the stand-in model: streamed messages of the Anthropic API.
 
 export type Block =
   | { readonly type: 'text'; readonly text: string }
@@ -26,7 +26,7 @@ interface Frame {
   readonly delta?: { readonly type?: string; readonly text?: string; readonly partial_json?: string };
 }
 
-/** The blocks of the answer; text is also handed on as it comes. */
+/** Returns the blocks of the answer. `onText` gets each part of the text as soon as it arrives. */
 export async function askModel(
   messages: readonly Message[],
   options: { readonly tools: boolean; readonly signal: AbortSignal; readonly onText: (text: string) => Promise<void> },

@@ -1,6 +1,6 @@
-// An agent with its own way of saying that it has no such session: the code and the words are its arguments.
+// An agent with an unusual error for a session that it does not have: code and message are its arguments.
 import { RequestError } from '@agentclientprotocol/sdk';
 import { runAgent } from './agent.ts';
 
-const [code = '-32603', words = 'Internal error'] = process.argv.slice(2);
-runAgent({ name: 'odd-codes', load: 'honest', notFound: () => new RequestError(Number(code), words) });
+const [code = '-32603', message = 'Internal error'] = process.argv.slice(2);
+runAgent({ name: 'odd-codes', load: 'complete', notFound: () => new RequestError(Number(code), message) });

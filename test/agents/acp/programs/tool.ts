@@ -1,7 +1,7 @@
-// The one tool of the tests' own agents: it runs a command, in a process of its own or in a terminal of the client's.
+// The only tool of the small agents. It runs a command in a child process or in a terminal of the client.
 import { spawn } from 'node:child_process';
 import type { AgentConnection } from '@agentclientprotocol/sdk';
-import type { Behaviour, Session, Tell } from './agent.ts';
+import type { Behaviour, SendUpdate, Session } from './agent.ts';
 
 interface Use {
   readonly id: string;
@@ -14,21 +14,21 @@ export async function runTool(
   session: Session,
   behaviour: Behaviour,
   connection: AgentConnection,
-  tell: Tell,
+  sendUpdate: SendUpdate,
 ): Promise<string> {
   if (session.mode === 'quiet') return 'There are no tools.';
   const { command } = input as { command: string };
   const title = `${name} ${command}`;
-  await tell(session.id, { sessionUpdate: 'tool_call', toolCallId, title, kind: 'execute', rawInput: input });
-  if (behaviour.asks && !(await isAllowed(toolCallId, title, session, connection))) {
-    await tell(session.id, { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed' });
+  await sendUpdate(session.id, { sessionUpdate: 'tool_call', toolCallId, title, kind: 'execute', rawInput: input });
+  if (behaviour.asksPermission && !(await isAllowed(toolCallId, title, session, connection))) {
+    await sendUpdate(session.id, { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed' });
     return 'It was not allowed.';
   }
   const run = behaviour.terminal
-    ? inTerminal(toolCallId, command, session, connection, tell)
+    ? inTerminal(toolCallId, command, session, connection, sendUpdate)
     : inShell(command, session);
   const output = await run;
-  await tell(session.id, {
+  await sendUpdate(session.id, {
     sessionUpdate: 'tool_call_update',
     toolCallId,
     status: 'completed',
@@ -64,7 +64,7 @@ async function inTerminal(
   command: string,
   { id: sessionId, cwd }: Session,
   connection: AgentConnection,
-  tell: Tell,
+  sendUpdate: SendUpdate,
 ): Promise<string> {
   const terminal = await connection.client.createTerminal({
     sessionId,
@@ -73,7 +73,7 @@ async function inTerminal(
     cwd,
   });
   const content = [{ type: 'terminal' as const, terminalId: terminal.id }];
-  await tell(sessionId, { sessionUpdate: 'tool_call_update', toolCallId, content });
+  await sendUpdate(sessionId, { sessionUpdate: 'tool_call_update', toolCallId, content });
   await terminal.waitForExit();
   const { output } = await terminal.currentOutput();
   await terminal.release();

@@ -1,9 +1,9 @@
-// An agent that speaks ACP and replaces earlier turns by a summary of its own.
+// An ACP agent replaces earlier turns by its own summary.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { allEvents } from '../../../e2e/support/conversations.ts';
-import { codexAcp, missing, quickClaudeAcp } from '../../support/acp-agents.ts';
+import { codexAcp, quickClaudeAcp, whyNotInstalled } from '../../support/acp-agents.ts';
 import { AcpHome } from '../../support/acp-home.ts';
 import { codeword } from '../../support/agent-home.ts';
 
@@ -27,15 +27,16 @@ function codexWithSmallWindow(model: { url: string }, root: string) {
   return settings;
 }
 
-// Both condense in the fifth turn. Codex keeps the newest prompts beside its summary; the stand-in's summary of others is empty.
+// Both condense in the fifth turn. Codex keeps the newest prompts beside its summary, and the stand-in model's summary of the others
+// names no codewords.
 test.for([
   ['@agentclientprotocol/claude-agent-acp', claudeWithSmallWindow, WORDS],
   ['@agentclientprotocol/codex-acp', codexWithSmallWindow, WORDS.slice(2)],
 ] as const)(
-  '%s: condensed turns are told apart while it lives and after it has loaded the session',
+  '%s: receipts count condensed turns apart, in a running session and in a loaded one',
   { timeout: 180_000 },
-  async ([name, settings, words], context) => {
-    const why = missing(name);
+  async ([packageName, settings, remembered], context) => {
+    const why = whyNotInstalled(packageName);
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });
     const tl = await home.open();
@@ -45,7 +46,7 @@ test.for([
       receipts.push((await chat.ask(`${codeword(word)}${SHORT.has(word) ? '' : LONG}`)).receipt);
     }
     expect(receipts).toMatchObject([...[0, 1, 2, 3].map((n) => counts(n, 0)), counts(0, 4), counts(1, 4)]);
-    // It is no call of a tool, and no part of the answer.
+    // The compaction is recorded, and not as a tool call.
     const updates = (await allEvents(tl.engine, 'chat')).flatMap((one) =>
       one.kind === 'turn.update' ? [one.payload.update.sessionUpdate] : [],
     );
@@ -55,6 +56,6 @@ test.for([
     const again = (await home.open()).conversation('chat');
     const { receipt, reply } = await again.ask('Which codewords have you seen?');
     expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent', ...counts(2, 4) });
-    expect(reply).toBe(`I have seen these codewords: ${words.join(', ')}.`);
+    expect(reply).toBe(`I have seen these codewords: ${remembered.join(', ')}.`);
   },
 );

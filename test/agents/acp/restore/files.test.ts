@@ -1,12 +1,11 @@
-// Files and images in prompts, with real agents: they are still there after a load, and go along to another agent.
+// Files and images in prompts, with real agents: after a load, and after a handoff to another agent.
 import { expect, test } from 'vitest';
-import { codexAcp, missing, ownAgent, quickClaudeAcp } from '../../support/acp-agents.ts';
+import { bash, codexAcp, quickClaudeAcp, smallAgent, whyNotInstalled } from '../../support/acp-agents.ts';
 import { AcpHome } from '../../support/acp-home.ts';
 import { codeword } from '../../support/agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from '../../support/claude.ts';
-import { bash } from '../contract/contract.ts';
 
-/** A picture of one point. */
+/** A picture of one pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const PROMPT = [
   { type: 'text', text: codeword('amber') },
@@ -18,10 +17,10 @@ test.for([
   ['claude-agent-acp', quickClaudeAcp, '@agentclientprotocol/claude-agent-acp'],
   ['codex-acp', codexAcp, '@agentclientprotocol/codex-acp'],
 ] as const)(
-  '%s has them after it was loaded, and we see that',
+  '%s still has the files and images after a load, and the receipt proves it',
   { timeout: 120_000 },
-  async ([, settings, name], context) => {
-    const why = missing(name);
+  async ([, settings, packageName], context) => {
+    const why = whyNotInstalled(packageName);
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });
     const tl = await home.open();
@@ -36,10 +35,11 @@ test.for([
   },
 );
 
-test('another agent gets them with the turns that it missed, and has them after a load', {
+test('after a handoff the other agent gets the files and images, and still has them after a load', {
   timeout: 120_000,
 }, async (context) => {
-  const why = missing('@agentclientprotocol/codex-acp') ?? missing('@agentclientprotocol/claude-agent-acp');
+  const why =
+    whyNotInstalled('@agentclientprotocol/codex-acp') ?? whyNotInstalled('@agentclientprotocol/claude-agent-acp');
   if (why !== null) return context.skip(why);
   await using home = await AcpHome.make({ codex: codexAcp, claude: quickClaudeAcp });
   const tl = await home.open();
@@ -60,14 +60,14 @@ test('another agent gets them with the turns that it missed, and has them after 
   expect(JSON.stringify(home.model.lastRequest()?.raw)).toContain(PNG);
 });
 
-test('Claude gets them in a transcript made from records, with what tools printed and a prompt that does not fit', {
+test('a transcript that we write for Claude has files, images, the output of tools, and a shortened prompt', {
   timeout: 120_000,
 }, async (context) => {
-  const why = missing('@agentclientprotocol/claude-agent-acp');
+  const why = whyNotInstalled('@agentclientprotocol/claude-agent-acp');
   if (why !== null) return context.skip(why);
   const behaviour = JSON.stringify({ embeddedContext: true, image: true });
   await using home = await AcpHome.make({
-    own: (model, root) => ownAgent(model, root, ['honest', behaviour]),
+    small: (model, root) => smallAgent(model, root, ['complete', behaviour]),
     claude: (model, root) => ({
       adapter: 'claude-sdk',
       package: packageFolder,
@@ -75,7 +75,7 @@ test('Claude gets them in a transcript made from records, with what tools printe
     }),
   });
   const tl = await home.open();
-  const chat = tl.conversation('chat', { agent: 'own' });
+  const chat = tl.conversation('chat', { agent: 'small' });
   await chat.ask(PROMPT);
   await chat.ask(bash('echo printed-by-a-tool'));
   await chat.ask(`${codeword('cedar')} ${'x'.repeat(4_000_000)} ${codeword('denim')}`);

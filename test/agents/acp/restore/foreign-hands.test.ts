@@ -1,4 +1,4 @@
-// Somebody else continues a session of ours whose last turn did not complete. Then no repeated message is certainly ours.
+// Somebody else continues a session whose last turn did not complete. Then we cannot know which of its messages are ours.
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../../../src/agents/acp/adapter.ts';
@@ -7,36 +7,42 @@ import { conversationOf } from '../../../../src/testing/index.ts';
 import { ask, TestSandboxes, until } from '../../../contracts/agent-sandbox.ts';
 import { allEvents, ended } from '../../../e2e/support/conversations.ts';
 import { sentTo } from '../../../e2e/support/stored.ts';
-import { type AcpAgentSettings, codexAcp, missing, ownAgent, quickClaudeAcp } from '../../support/acp-agents.ts';
+import {
+  type AcpAgentSettings,
+  codexAcp,
+  quickClaudeAcp,
+  smallAgent,
+  whyNotInstalled,
+} from '../../support/acp-agents.ts';
 import { AcpHome, type MakeSettings } from '../../support/acp-home.ts';
 import { FIRST, SECOND, THIRD } from '../../support/agent-home.ts';
 
 const THEIRS = 'Somebody else has said this.';
 
-type Way = 'cancelled' | 'killed';
-const AGENTS: readonly (readonly [name: string, settings: MakeSettings, way: Way, why: string | null])[] = [
-  ['an agent of ours', (model, root) => ownAgent(model, root, ['honest']), 'killed', null],
-  // Joins two prompts when the first was not answered.
-  ['codex-acp', codexAcp, 'killed', missing('@agentclientprotocol/codex-acp')],
-  // Writes in the person's place that it was stopped.
-  ['claude-agent-acp', quickClaudeAcp, 'cancelled', missing('@agentclientprotocol/claude-agent-acp')],
+type End = 'cancelled' | 'killed';
+const AGENTS: readonly (readonly [name: string, settings: MakeSettings, end: End, why: string | null])[] = [
+  ['a small agent', (model, root) => smallAgent(model, root, ['complete']), 'killed', null],
+  // Codex joins a prompt without an answer with the next prompt.
+  ['codex-acp', codexAcp, 'killed', whyNotInstalled('@agentclientprotocol/codex-acp')],
+  // Claude adds a message of the user that says that it was stopped.
+  ['claude-agent-acp', quickClaudeAcp, 'cancelled', whyNotInstalled('@agentclientprotocol/claude-agent-acp')],
 ];
 
-describe.each(AGENTS)('%s', (_, settings, way, why) => {
-  test(`a turn that was ${way} is told again; after somebody else’s prompt the session is left`, async (context) => {
+describe.each(AGENTS)('%s', (_, settings, end, why) => {
+  test(`a session with a ${end} turn is resumed, but not after a prompt of somebody else`, async (context) => {
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });
     const cwd = home.directory('work');
     const tl = await home.open();
     await tl.conversation('chat', { cwd }).ask(FIRST);
-    await broken(home, tl, 'First of all.', way);
+    await unfinishedTurn(home, tl, 'First of all.', end);
     await tl.close();
     const again = await home.open();
     const { receipt } = await again.conversation('chat').ask(SECOND);
     expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent', carried: 2 });
-    await broken(home, again, 'Once more.', way);
+    await unfinishedTurn(home, again, 'Once more.', end);
     await again.close();
-    await elsewhere(home, receipt.sessionId ?? '', cwd);
+    await promptElsewhere(home, receipt.sessionId ?? '', cwd);
     const later = await home.open();
     const last = await later.conversation('chat').ask(THIRD);
     expect(last.receipt).toMatchObject({ rung: 'transcript', carried: 4, proof: 'counted' });
@@ -48,19 +54,19 @@ describe.each(AGENTS)('%s', (_, settings, way, why) => {
   });
 });
 
-/** A turn that is stopped in the middle of its answer. */
-async function broken(home: AcpHome, tl: Throughline, words: string, way: Way): Promise<void> {
-  const { turn } = await tl.conversation('chat').send(`${words}\nmodel: stream 10000 25ms`).accepted;
-  const isText = async () =>
+/** Runs a turn that is cancelled, or whose agent is killed, in the middle of its answer. */
+async function unfinishedTurn(home: AcpHome, tl: Throughline, prompt: string, end: End): Promise<void> {
+  const { turn } = await tl.conversation('chat').send(`${prompt}\nmodel: stream 10000 25ms`).accepted;
+  const hasUpdate = async () =>
     (await allEvents(tl.engine, 'chat')).some(({ kind, turnId }) => kind === 'turn.update' && turnId === turn.id);
-  await until('it answers', isText);
-  if (way === 'cancelled') await tl.engine.cancel(turn.id);
+  await until('the agent answers', hasUpdate);
+  if (end === 'cancelled') await tl.engine.cancel(turn.id);
   else process.kill(sentTo(home, turn.id).pid, 'SIGKILL');
-  expect((await ended(tl.engine, turn)).state).toBe(way === 'killed' ? 'interrupted' : 'cancelled');
+  expect((await ended(tl.engine, turn)).state).toBe(end === 'killed' ? 'interrupted' : 'cancelled');
 }
 
-/** Another program uses the same session. */
-async function elsewhere(home: AcpHome, id: string, cwd: string): Promise<void> {
+/** Sends a prompt to the session without Throughline. */
+async function promptElsewhere(home: AcpHome, id: string, cwd: string): Promise<void> {
   const sandboxes = new TestSandboxes();
   try {
     const { agents } = home.settings as { agents: { agent: AcpAgentSettings } };

@@ -1,24 +1,25 @@
-// One conversation goes from agent to agent, and each gets the turns that it missed.
+// A conversation moves between several agents. Each gets the turns that it has not seen.
 import { expect, test } from 'vitest';
 import { conversationOf } from '../../../../src/testing/index.ts';
-import { codexAcp, missing, ownAgent, quickClaudeAcp } from '../../support/acp-agents.ts';
+import { codexAcp, quickClaudeAcp, smallAgent, whyNotInstalled } from '../../support/acp-agents.ts';
 import { AcpHome } from '../../support/acp-home.ts';
 import { codeword } from '../../support/agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from '../../support/claude.ts';
 
-const why = missing('@agentclientprotocol/codex-acp') ?? missing('@agentclientprotocol/claude-agent-acp');
+const why =
+  whyNotInstalled('@agentclientprotocol/codex-acp') ?? whyNotInstalled('@agentclientprotocol/claude-agent-acp');
 const claude = (model: { url: string }, root: string) => ({
   adapter: 'claude-sdk',
   package: packageFolder,
   env: claudeEnvironment(model, userHome(root)),
 });
 
-test('Claude, Codex, Claude, and agents that speak ACP: each request has everything', {
+test('after each handoff between Claude, Codex and ACP agents, the request has all earlier codewords', {
   timeout: 180_000,
 }, async (context) => {
   if (why !== null) return context.skip(why);
-  const own = (model: { url: string }, root: string) => ownAgent(model, root, ['without-load']);
-  await using home = await AcpHome.make({ claude, codex: codexAcp, own, 'claude-acp': quickClaudeAcp });
+  const small = (model: { url: string }, root: string) => smallAgent(model, root, ['without-load']);
+  await using home = await AcpHome.make({ claude, codex: codexAcp, small, 'claude-acp': quickClaudeAcp });
   const tl = await home.open();
   const words: string[] = [];
   const ask = async (agent: string, word: string, through = tl) => {
@@ -29,19 +30,19 @@ test('Claude, Codex, Claude, and agents that speak ACP: each request has everyth
   };
   expect(await ask('claude', 'amber')).toMatchObject({ rung: 'new', carried: 0 });
   expect(await ask('codex', 'birch')).toMatchObject({ rung: 'transcript', carried: 1, delivered: 1, proof: 'counted' });
-  // Claude has its own turn, and gets the other one.
+  // Claude has the first turn in its session, and gets only the second.
   expect(await ask('claude', 'cedar')).toMatchObject({ rung: 'live', carried: 2, delivered: 1 });
   const request = home.model.lastRequest();
   const [first, , third] = request ? conversationOf(request) : [];
   expect(first?.text).toBe(codeword('amber'));
   expect(third?.text).toContain('birch');
   expect(third?.text).not.toContain('amber');
-  expect(await ask('own', 'denim')).toMatchObject({ rung: 'transcript', carried: 3, delivered: 3 });
+  expect(await ask('small', 'denim')).toMatchObject({ rung: 'transcript', carried: 3, delivered: 3 });
   expect(await ask('claude-acp', 'ebony')).toMatchObject({ rung: 'transcript', carried: 4, delivered: 4 });
   expect(await ask('codex', 'flint')).toMatchObject({ rung: 'live', carried: 5, delivered: 3 });
   await tl.close();
 
-  // When they are opened again, they must also repeat the transcript blocks before their prompts.
+  // A loaded session must also have the transcript blocks that were sent before its prompts.
   const again = await home.open();
   expect(await ask('codex', 'grape', again)).toMatchObject({ rung: 'resume', delivered: 0, proof: 'consistent' });
   expect(await ask('claude-acp', 'hazel', again)).toMatchObject({ rung: 'resume', delivered: 2, proof: 'consistent' });

@@ -1,30 +1,28 @@
-// Earlier prompts are sent again, one by one, to an agent that must run no tool.
+// A replay sends the earlier prompts again, one by one, to an agent that runs no tools meanwhile.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../../../src/agents/acp/adapter.ts';
 import { conversationOf, startModel } from '../../../../src/testing/index.ts';
 import { ask, TestSandboxes } from '../../../contracts/agent-sandbox.ts';
-import { allEvents, ended } from '../../../e2e/support/conversations.ts';
-import { claudeAcp, codexAcp, missing, ownAgent } from '../../support/acp-agents.ts';
+import { allEvents, ended, WHICH_CODEWORDS } from '../../../e2e/support/conversations.ts';
+import { bash, claudeAcp, codexAcp, execCommand, smallAgent, whyNotInstalled } from '../../support/acp-agents.ts';
 import { AcpHome, type MakeSettings } from '../../support/acp-home.ts';
 import { FIRST, SECOND } from '../../support/agent-home.ts';
-import { bash, execCommand } from '../contract/contract.ts';
 
 const REPLAY = { restore: { rung: 'replay' } } as const;
-const WHICH = 'Which codewords have you seen?';
-const noClaude = missing('@agentclientprotocol/claude-agent-acp');
-const QUIET = { noTools: { version: '1.0.0', mode: 'quiet' } };
+const noClaude = whyNotInstalled('@agentclientprotocol/claude-agent-acp');
+const NO_TOOLS = { noTools: { version: '1.0.0', mode: 'quiet' } };
 
 type Shell = (command: string) => string;
 const AGENTS: readonly (readonly [name: string, settings: MakeSettings, shell: Shell, why: string | null])[] = [
-  ['an agent without loadSession', (model, root) => ownAgent(model, root, ['without-load'], QUIET), bash, null],
+  ['an agent without loadSession', (model, root) => smallAgent(model, root, ['without-load'], NO_TOOLS), bash, null],
   ['claude-agent-acp', claudeAcp, bash, noClaude],
-  ['codex-acp', codexAcp, execCommand, missing('@agentclientprotocol/codex-acp')],
+  ['codex-acp', codexAcp, execCommand, whyNotInstalled('@agentclientprotocol/codex-acp')],
 ];
 
 describe.each(AGENTS)('%s', (_, settings, shell, why) => {
-  test('every earlier prompt arrives in order, no tool runs, and the next turn has its tools back', async (context) => {
+  test('in a replay every earlier prompt arrives in order and no tool runs; after it tools run again', async (context) => {
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });
     const tl = await home.open();
@@ -36,7 +34,7 @@ describe.each(AGENTS)('%s', (_, settings, shell, why) => {
     for (const prompt of [FIRST, tool, SECOND]) await chat.ask(prompt);
     expect(effects()).toBe('line\n');
     const before = home.model.requests.length;
-    const { receipt, reply } = await chat.ask(WHICH, REPLAY);
+    const { receipt, reply } = await chat.ask(WHICH_CODEWORDS, REPLAY);
     expect(receipt).toMatchObject({ rung: 'replay', carried: 3, delivered: 3, modelCalls: 3, toolsRan: [] });
     expect(reply).toBe('I have seen these codewords: amber, birch.');
     expect(effects()).toBe('line\n');
@@ -44,8 +42,8 @@ describe.each(AGENTS)('%s', (_, settings, shell, why) => {
       .slice(before)
       .filter(({ side }) => !side)
       .map((request) => conversationOf(request).findLast(({ role }) => role === 'user')?.text);
-    expect(prompts.filter((text, i) => text !== prompts[i - 1])).toEqual([FIRST, tool, SECOND, WHICH]);
-    // The answers belong to the restore and make no turns.
+    expect(prompts.filter((text, i) => text !== prompts[i - 1])).toEqual([FIRST, tool, SECOND, WHICH_CODEWORDS]);
+    // The answers of the replay are no turns.
     expect(await tl.engine.turns('chat')).toHaveLength(4);
     const steps = (await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'restore.progress');
     expect(steps.map(({ payload }) => payload)).toEqual(
@@ -56,52 +54,52 @@ describe.each(AGENTS)('%s', (_, settings, shell, why) => {
   });
 });
 
-describe('an agent without a proved profile', () => {
-  test('is not replayed, with the reason; with allowTools it is, and the receipt lists the tools that ran', async () => {
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['without-load']) });
+describe('without tools', () => {
+  test('an agent without a proved profile is replayed only with allowTools, and the receipt lists the tools that ran', async () => {
+    await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, ['without-load']) });
     const tl = await home.open();
     const cwd = home.directory('work');
     const chat = tl.conversation('chat', { cwd });
     await chat.ask(FIRST);
     await chat.ask(bash('echo line >> effects.log'));
-    const { turn } = await chat.send(WHICH, REPLAY).accepted;
+    const { turn } = await chat.send(WHICH_CODEWORDS, REPLAY).accepted;
     const { failure } = await ended(tl.engine, turn);
     expect(failure).toMatchObject({
       code: 'restore_failed',
       message: expect.stringMatching(/no proved no-tools profile/),
       hint: expect.stringMatching(/Leave out the rung/),
     });
-    const allowed = await chat.ask(WHICH, { restore: { rung: 'replay', allowTools: true } });
+    const allowed = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'replay', allowTools: true } });
     expect(allowed.receipt).toMatchObject({ rung: 'replay', toolsRan: [expect.stringContaining('echo line')] });
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\nline\n');
   });
 
-  test('an agent that leaves its mode without tools is ended before it can run one', async () => {
-    const restless = JSON.stringify({ restless: true });
+  test('an agent that leaves its mode without tools is ended before it runs a tool', async () => {
+    const behaviour = JSON.stringify({ leavesMode: true });
     await using home = await AcpHome.make({
-      agent: (model, root) => ownAgent(model, root, ['without-load', restless], QUIET),
+      agent: (model, root) => smallAgent(model, root, ['without-load', behaviour], NO_TOOLS),
     });
     const tl = await home.open();
     const cwd = home.directory('work');
     const chat = tl.conversation('chat', { cwd });
     await chat.ask(bash('echo line >> effects.log'));
-    const { turn } = await chat.send(WHICH, REPLAY).accepted;
+    const { turn } = await chat.send(WHICH_CODEWORDS, REPLAY).accepted;
     const { failure } = await ended(tl.engine, turn);
     expect(failure).toMatchObject({ code: 'restore_failed', message: expect.stringMatching(/it left the mode/) });
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\n');
   });
 
-  test('a profile counts only for the version on which it was proved', async () => {
-    const versioned = JSON.stringify({ version: '1.0.1' });
+  test('a profile is valid only for the version on which it was proved', async () => {
+    const behaviour = JSON.stringify({ version: '1.0.1' });
     await using home = await AcpHome.make({
-      agent: (model, root) => ownAgent(model, root, ['without-load', versioned], QUIET),
+      agent: (model, root) => smallAgent(model, root, ['without-load', behaviour], NO_TOOLS),
     });
     const [agent] = await (await home.open()).engine.agents();
     expect(agent?.traits).toMatchObject({ version: 'without-load 1.0.1', noTools: false });
   });
 });
 
-test('Claude without tools runs nothing: no tool, no hook, no server of a project', async (context) => {
+test('Claude without tools runs no tool, no hook and no MCP server of a project', async (context) => {
   if (noClaude !== null) return context.skip(noClaude);
   const model = await startModel();
   const sandboxes = new TestSandboxes();

@@ -1,3 +1,4 @@
+// The name of an agent's storage: agents with the same name share their sessions.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,48 +13,51 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-interface More {
-  readonly called?: string;
+interface Options {
+  /** The name that the agent reports. */
+  readonly reportedName?: string;
   readonly command?: readonly string[];
 }
 
-const named = (
+const nameOf = (
   knownAs: string | null,
   env: Record<string, string>,
-  { called = 'unknown', command = ['program'] }: More = {},
-) => storageName({ knownAs, command, env }, called, sandboxAt(home));
+  { reportedName = 'unknown', command = ['program'] }: Options = {},
+) => storageName({ knownAs, command, env }, reportedName, sandboxAt(home));
 
-test('one agent with one home has one storage, whatever it is called and whichever way leads there', async () => {
+test('an agent has one storage for each home, also if a symbolic link leads to the home', async () => {
   mkdirSync(join(home, 'real'));
   symlinkSync(join(home, 'real'), join(home, 'link'));
-  const at = (folder: string) => named('codex', { HOME: join(home, folder) });
-  expect(await at('link')).toBe(await at('real'));
-  expect(await at('other')).not.toBe(await at('real'));
-  expect(await named('pi', { HOME: join(home, 'real') })).not.toBe(await at('real'));
+  const inHome = (folder: string) => nameOf('codex', { HOME: join(home, folder) });
+  expect(await inHome('link')).toBe(await inHome('real'));
+  expect(await inHome('other')).not.toBe(await inHome('real'));
+  expect(await nameOf('pi', { HOME: join(home, 'real') })).not.toBe(await inHome('real'));
 });
 
-test('an agent that is set by its command is recognised by the name that it gives itself', async () => {
+test('an agent that is configured by its command is recognised by the name that it reports', async () => {
   const env = { HOME: home };
-  expect(await named(null, env, { called: 'codex-acp', command: ['/opt/codex'] })).toBe(await named('codex', env));
-  expect(await named(null, env, { called: '@agentclientprotocol/claude-agent-acp' })).toBe(
-    await named('claude-code', env),
+  expect(await nameOf(null, env, { reportedName: 'codex-acp', command: ['/opt/codex'] })).toBe(
+    await nameOf('codex', env),
   );
-  expect(await named(null, env, { called: 'own', command: ['a'] })).toBe(
-    await named(null, env, { called: 'own', command: ['b'] }),
+  expect(await nameOf(null, env, { reportedName: '@agentclientprotocol/claude-agent-acp' })).toBe(
+    await nameOf('claude-code', env),
   );
-  expect(await named(null, env, { command: ['a'] })).not.toBe(await named(null, env, { command: ['b'] }));
+  expect(await nameOf(null, env, { reportedName: 'own', command: ['a'] })).toBe(
+    await nameOf(null, env, { reportedName: 'own', command: ['b'] }),
+  );
+  expect(await nameOf(null, env, { command: ['a'] })).not.toBe(await nameOf(null, env, { command: ['b'] }));
 });
 
-test('a variable that names the folder of sessions counts more than the home', async () => {
-  const there = { CODEX_HOME: join(home, 'there') };
-  expect(await named('codex', { HOME: join(home, 'one'), ...there })).toBe(
-    await named('codex', { HOME: join(home, 'two'), ...there }),
+test('a variable that names the folder of the sessions takes precedence over the home', async () => {
+  const folder = { CODEX_HOME: join(home, 'there') };
+  expect(await nameOf('codex', { HOME: join(home, 'one'), ...folder })).toBe(
+    await nameOf('codex', { HOME: join(home, 'two'), ...folder }),
   );
-  expect(await named('codex', { HOME: home, ...there })).not.toBe(await named('codex', { HOME: home }));
+  expect(await nameOf('codex', { HOME: home, ...folder })).not.toBe(await nameOf('codex', { HOME: home }));
 });
 
-test('Claude’s sessions are the same with and without the protocol', async () => {
+test('Claude has the same storage with and without ACP', async () => {
   for (const env of [{ HOME: home }, { HOME: home, CLAUDE_CONFIG_DIR: join(home, 'config') }]) {
-    expect(await named('claude-code', env)).toBe((await storageIn(sandboxAt(home), env)).name);
+    expect(await nameOf('claude-code', env)).toBe((await storageIn(sandboxAt(home), env)).name);
   }
 });

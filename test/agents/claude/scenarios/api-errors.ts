@@ -28,9 +28,9 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     const failing = 'model: fail 529 2 times #first';
     const { turn } = await tl.conversation('chat').ask(failing);
     expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
-    home.expectTold(failing);
+    home.expectConversation(failing);
     await tl.conversation('chat').ask(SECOND);
-    home.expectTold(failing, SECOND);
+    home.expectConversation(failing, SECOND);
     expect((await tl.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'closed']);
   });
 
@@ -118,16 +118,16 @@ function inOneConversation(adapter: ClaudeAdapter): void {
     const [before] = await tl.engine.sessions('chat');
     const { turn, receipt } = await ask('model: fail 529 2 times #kept');
     expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
-    home.expectTold(...said);
+    home.expectConversation(...said);
     const carried = said.length - 1;
     expect(receipt).toMatchObject({ rung: 'resume', carried, unsettled: false, proof: 'proved', tried: [] });
     expect(receipt.sessionId).toBe(before?.id);
     // While it is warm, and after a death that left it no time to write a word.
     await ask(SECOND);
-    home.expectTold(...said);
+    home.expectConversation(...said);
     await killAndReopen();
     const again = await ask(FOURTH);
-    home.expectTold(...said);
+    home.expectConversation(...said);
     expect(again.receipt).toMatchObject({
       rung: 'resume',
       carried: said.length - 1,
@@ -142,7 +142,7 @@ function inOneConversation(adapter: ClaudeAdapter): void {
     const [session] = await tl.engine.sessions('chat');
     await killAndReopen();
     const { receipt } = await ask(THIRD);
-    home.expectTold(...said);
+    home.expectConversation(...said);
     const carried = said.length - 1;
     expect(receipt).toMatchObject({ rung: 'resume', carried, proof: 'proved', sessionId: session?.id });
   });

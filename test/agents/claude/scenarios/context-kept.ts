@@ -14,7 +14,7 @@ import {
   SECOND,
   SharedChat,
   THIRD,
-  told,
+  withAnswers,
 } from '../../support/claude-home.ts';
 
 export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): void {
@@ -26,25 +26,25 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
   afterAll(() => chat[Symbol.asyncDispose]());
 
   test('after a kill and a restart the next request has all before it, in order', async () => {
-    const { home, said } = chat;
+    const { home, prompts } = chat;
     const { id } = await chat.session();
     killAgent(home);
     await chat.reopen();
     const { receipt } = await chat.ask(FOURTH);
-    home.expectTold(...said);
-    const carried = said.length - 1;
+    home.expectConversation(...prompts);
+    const carried = prompts.length - 1;
     expect(receipt).toMatchObject({ rung: 'resume', carried, dropped: 0, modelCalls: 0, proof: 'proved' });
     expect(receipt.sessionId).toBe(id);
   });
 
   test('deleted files are written back byte for byte, also when Throughline is started from elsewhere', async () => {
-    const { home, said } = chat;
+    const { home, prompts } = chat;
     const { file } = await chat.session();
     const copied = storedSessions(home)[0]?.mirrored ?? 0;
     const here = process.cwd();
     let before = Buffer.alloc(0);
     const prompt = codeword('ebony');
-    const carried = said.length;
+    const carried = prompts.length;
     try {
       await chat.reopen(() => {
         before = readFileSync(file);
@@ -55,26 +55,26 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
       expect(receipt).toMatchObject({ rung: 'rehydrate', carried, dropped: 0, modelCalls: 0, proof: 'proved' });
       const [written, sent] = (await chat.conversation.told()).parts;
       expect(written).toMatchObject({ as: 'transcript', text: before.subarray(0, copied).toString() });
-      expect(sent).toMatchObject({ as: 'prompt', turn: said.length, content: [{ type: 'text', text: prompt }] });
+      expect(sent).toMatchObject({ as: 'prompt', turn: prompts.length, content: [{ type: 'text', text: prompt }] });
     } finally {
       process.chdir(here);
     }
-    home.expectTold(...said);
+    home.expectConversation(...prompts);
     // What Claude writes as its process ends comes after our copy was made, and is no part of the conversation.
     expect(copied).toBeGreaterThan(before.length / 2);
     expect(readFileSync(file).subarray(0, copied).equals(before.subarray(0, copied))).toBe(true);
   });
 
   test('forks are independent, also in another directory: each has only its own codewords', async () => {
-    const { home, said, tl } = chat;
+    const { home, prompts, tl } = chat;
     await tl.engine.fork('chat', { turn: 2, key: 'fork', cwd: home.directory('other') });
     const { receipt } = await tl.conversation('fork').ask(codeword('flint'));
-    home.expectTold(FIRST, SECOND, codeword('flint'));
+    home.expectConversation(FIRST, SECOND, codeword('flint'));
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 2, dropped: 0, modelCalls: 0, proof: 'proved' });
     await chat.ask('Go on.');
-    home.expectTold(...said);
+    home.expectConversation(...prompts);
     await tl.conversation('fork').ask('Go on.');
-    home.expectTold(FIRST, SECOND, codeword('flint'), 'Go on.');
+    home.expectConversation(FIRST, SECOND, codeword('flint'), 'Go on.');
   });
 
   test('ten prompts at once from two processes: each request has all that came before it', async () => {
@@ -84,13 +84,13 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     await Promise.all(words.map((word, i) => hosts[i % 2]?.calls.ask('chat', word)));
     const requests = home.model.requests.filter(({ side }) => !side).map((request) => conversationOf(request));
     expect(requests).toHaveLength(10);
-    const order = requests.map((said) => said.at(-1)?.text ?? '');
+    const order = requests.map((prompts) => prompts.at(-1)?.text ?? '');
     expect(order.toSorted()).toEqual(words.toSorted());
-    for (const [k, said] of requests.entries()) expect(said).toEqual(told(order.slice(0, k + 1)));
+    for (const [k, prompts] of requests.entries()) expect(prompts).toEqual(withAnswers(order.slice(0, k + 1)));
   });
 
   test('a damaged transcript is not resumed, and the context comes from our records', async () => {
-    const { home, said } = chat;
+    const { home, prompts } = chat;
     const { file } = await chat.session();
     await chat.reopen(() => {
       const lines = readFileSync(file, 'utf8').split('\n');
@@ -99,33 +99,33 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
       writeFileSync(file, lines.join('\n'));
     });
     const { receipt } = await chat.ask(codeword('grape'));
-    home.expectTold(...said);
-    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: said.length - 1, dropped: 0, proof: 'proved' });
+    home.expectConversation(...prompts);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, dropped: 0, proof: 'proved' });
     expect(receipt.tried).toMatchObject([{ rung: 'resume' }]);
   });
 
   test('a transcript with an edited line is not resumed, though its position is the same', async () => {
-    const { home, said } = chat;
+    const { home, prompts } = chat;
     const { id, file } = await chat.session();
     await chat.reopen(() => writeFileSync(file, readFileSync(file, 'utf8').replaceAll('birch', 'FORGED')));
     const { receipt } = await chat.ask(codeword('hazel'));
-    home.expectTold(...said);
-    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: said.length - 1, dropped: 0, proof: 'proved' });
+    home.expectConversation(...prompts);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, dropped: 0, proof: 'proved' });
     expect(receipt.tried).toMatchObject([{ rung: 'resume', sessionId: id }]);
     expect(receipt.tried[0]?.failure).toContain('its transcript was changed');
     expect((await chat.tl.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
   });
 
   test('when somebody resumes the session between two turns, it is diverged, and nothing of theirs is used', async () => {
-    const { home, said, cwd } = chat;
+    const { home, prompts, cwd } = chat;
     const { id } = await chat.session();
     await chat.reopen(async () => {
       const run = await runClaude(claude, ['--resume', id, codeword('foreign')], { cwd, env: home.env });
       expect(run.result.is_error).toBe(false);
     });
     const { receipt } = await chat.ask(codeword('ivory'));
-    home.expectTold(...said);
-    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: said.length - 1, proof: 'proved' });
+    home.expectConversation(...prompts);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, proof: 'proved' });
     expect((await chat.tl.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
   });
 }

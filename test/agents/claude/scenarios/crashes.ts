@@ -5,7 +5,7 @@ import { systemProcesses } from '../../../../src/host/processes.ts';
 import { conversationOf } from '../../../../src/testing/index.ts';
 import { until } from '../../../contracts/agent-sandbox.ts';
 import { isAlive } from '../../../contracts/liveness.ts';
-import { ended, isTold } from '../../../e2e/support/conversations.ts';
+import { ended, hasStoredUpdate } from '../../../e2e/support/conversations.ts';
 import { killAgent, sentTo } from '../../../e2e/support/stored.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../../support/claude-home.ts';
 
@@ -19,7 +19,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     const asked = host.calls.ask('chat', bash('echo line >> effects.log; sleep 60; echo late >> effects.log'));
     asked.catch(() => {});
     await until('the tool runs', () => existsSync(effects));
-    await until('its call is stored', () => isTold(host.engine, 'chat', 'effects.log'));
+    await until('its call is stored', () => hasStoredUpdate(host.engine, 'chat', 'effects.log'));
     await host.kill();
     const tl = await home.open();
     const { reply, receipt } = await tl.conversation('chat').ask('Which codewords have you seen?');
@@ -83,7 +83,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     await chat.ask(FIRST);
     const { turn } = await chat.send(bash('echo $$ > pid; echo line >> effects.log; sleep 600')).accepted;
     await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
-    await until('its call is stored', () => isTold(tl.engine, 'chat', 'effects.log'));
+    await until('its call is stored', () => hasStoredUpdate(tl.engine, 'chat', 'effects.log'));
     const [session] = await tl.engine.sessions('chat');
     killAgent(home);
     const { state, failure } = await ended(tl.engine, turn);

@@ -21,7 +21,7 @@ export function foreignHands(adapter: ClaudeAdapter, claude: InstalledClaude): v
     const asked = host.calls.ask('chat', `${HELD}\nmodel: say Ours is done.`);
     asked.catch(() => {});
     await until('the tool runs', () => existsSync(join(cwd, 'begun')));
-    await home.callWritten();
+    await home.toolCallWritten();
     const tl = await home.open();
     const [session] = await tl.engine.sessions('chat');
     const theirs = () => runClaude(claude, ['--resume', session?.id ?? '', THEIRS], { cwd, env: home.env });

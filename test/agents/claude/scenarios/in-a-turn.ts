@@ -64,11 +64,11 @@ function turnsOfOneConversation(adapter: ClaudeAdapter): void {
   });
 
   test('the model gets the prompt literally: no command, file or shell is made of it', async () => {
-    const { home, cwd, said } = chat;
+    const { home, cwd, prompts } = chat;
     writeFileSync(join(cwd, 'notes.txt'), 'sequoia');
     for (const prompt of [FIRST, '/clear', '/compact', '@notes.txt', '!touch effect', '#remember', '/exit'])
       await chat.ask(prompt);
-    home.expectTold(...said);
+    home.expectConversation(...prompts);
     expect(JSON.stringify(home.model.requests.map(({ raw }) => raw))).not.toContain('sequoia');
     expect(existsSync(join(cwd, 'effect'))).toBe(false);
   });

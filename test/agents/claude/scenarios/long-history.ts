@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { type ClaudeAdapter, ClaudeHome } from '../../support/claude-home.ts';
-import { exportedOf } from '../../support/long-conversation.ts';
+import { exportedConversation } from '../../support/long-conversation.ts';
 
 export function longHistory(adapter: ClaudeAdapter): void {
   test('a thousand turns that Claude never saw are restored without a model call; what is dropped is counted', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const words = Array.from({ length: 1_000 }, (_, i) => `word-${i + 1}`);
-    await tl.engine.import(exportedOf(words), { key: 'all' });
+    await tl.engine.import(exportedConversation(words), { key: 'all' });
     const all = await tl.conversation('all', { agent: 'claude' }).ask('Which codewords have you seen?');
     expect(all.receipt).toMatchObject({
       rung: 'rehydrate',
@@ -19,7 +19,7 @@ export function longHistory(adapter: ClaudeAdapter): void {
     expect(all.reply).toBe(`I have seen these codewords: ${words.join(', ')}.`);
     expect(home.model.requests.filter(({ side }) => !side)).toHaveLength(1);
 
-    await tl.engine.import(exportedOf(words), { key: 'some' });
+    await tl.engine.import(exportedConversation(words), { key: 'some' });
     const some = await tl
       .conversation('some', { agent: 'claude' })
       .ask('Which codewords have you seen?', { restore: { budgetTokens: 5_000 } });

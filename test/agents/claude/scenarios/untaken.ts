@@ -27,29 +27,29 @@ export function untaken(adapter: ClaudeAdapter): void {
   afterAll(() => chat[Symbol.asyncDispose]());
 
   test('a prompt that a hook of the user’s settings stops fails with the reason', async () => {
-    const { home, tl, said } = chat;
+    const { home, tl, prompts } = chat;
     const { state, failure } = await stopped(tl, 'chat');
     expect({ state, code: failure?.code }).toEqual({ state: 'failed', code: 'agent_failed' });
     expect(failure?.message).toContain('house rules');
     // It is no part of the conversation: the hook does not see it again, and the session goes on as it was.
     const { receipt } = await chat.ask(SECOND);
-    home.expectTold(...said);
-    expect(receipt).toMatchObject({ carried: said.length - 1, delivered: 0, unsettled: false, proof: 'proved' });
+    home.expectConversation(...prompts);
+    expect(receipt).toMatchObject({ carried: prompts.length - 1, delivered: 0, unsettled: false, proof: 'proved' });
     // Also as the first one of its session, which nothing is written of then.
     await stopped(tl, 'another');
     for (const prompt of [FIRST, SECOND]) await tl.conversation('another').ask(prompt);
     const third = await tl.conversation('another').ask(THIRD);
-    home.expectTold(FIRST, SECOND, THIRD);
+    home.expectConversation(FIRST, SECOND, THIRD);
     expect(third.receipt).toMatchObject({ rung: 'live', carried: 2, proof: 'proved' });
   });
 
   test('our copy of its file contains what Claude notes about a stopped prompt', async () => {
-    const { home, said } = chat;
+    const { home, prompts } = chat;
     const { receipt: before } = await chat.ask(THIRD);
     await stopped(chat.tl, 'chat');
     await chat.reopen(() => rmSync(join(home.config, 'projects'), { recursive: true }));
     const { receipt } = await chat.ask(FOURTH);
-    home.expectTold(...said);
+    home.expectConversation(...prompts);
     // Byte for byte, and so under its own id; what is made from the records has another.
     expect(receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', sessionId: before.sessionId });
   });

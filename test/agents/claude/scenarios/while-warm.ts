@@ -27,35 +27,35 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
   afterAll(() => chat[Symbol.asyncDispose]());
 
   test('when somebody resumes the session while it is warm, it is not used again, and nothing of theirs is used', async () => {
-    const { home, cwd, said } = chat;
+    const { home, cwd, prompts } = chat;
     const { id } = await chat.session();
     await runClaude(claude, ['--resume', id, codeword('foreign')], { cwd, env: home.env });
     const { receipt } = await chat.ask(FOURTH);
-    home.expectTold(...said);
-    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: said.length - 1, proof: 'proved' });
+    home.expectConversation(...prompts);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, proof: 'proved' });
     expect((await chat.tl.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
   });
 
   test('files that are deleted while it is warm are written back', async () => {
-    const { home, said } = chat;
+    const { home, prompts } = chat;
     rmSync(join(home.config, 'projects'), { recursive: true, maxRetries: 5 });
     const { receipt } = await chat.ask(codeword('ebony'));
-    home.expectTold(...said);
-    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: said.length - 1, proof: 'proved' });
+    home.expectConversation(...prompts);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, proof: 'proved' });
   });
 
   test('when its files are deleted during a turn, nothing counts as proved, and the context is restored', async () => {
-    const { home, cwd, said } = chat;
+    const { home, cwd, prompts } = chat;
     writeFileSync(join(cwd, 'hold'), '');
     const asked = chat.ask(`${bash('touch begun; while [ -e hold ]; do sleep 0.1; done')}\n${codeword('flint')}`);
     await until('the tool runs', () => existsSync(join(cwd, 'begun')));
-    await home.callWritten();
+    await home.toolCallWritten();
     rmSync(join(home.config, 'projects'), { recursive: true, maxRetries: 5 });
     rmSync(join(cwd, 'hold'));
     expect((await asked).receipt.proof).not.toBe('proved');
     await chat.reopen();
     const { receipt } = await chat.ask(codeword('grape'));
-    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: said.length - 1, proof: 'proved' });
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, proof: 'proved' });
     const request = home.model.lastRequest();
     const told = JSON.stringify(request && conversationOf(request));
     for (const prompt of [FIRST, SECOND, THIRD, codeword('flint'), codeword('grape')]) expect(told).toContain(prompt);
@@ -67,7 +67,7 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     await threeTurns(tl);
     await tl.close();
     const { receipt } = await (await home.open()).conversation('chat').ask(FOURTH);
-    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    home.expectConversation(FIRST, SECOND, THIRD, FOURTH);
     expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
     expect(existsSync(join(home.config, 'projects'))).toBe(false);
   });

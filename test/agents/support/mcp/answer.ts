@@ -1,11 +1,11 @@
-// What an MCP server with one tool, `read`, says.
+// The answers of an MCP server with one tool, `read`.
 export interface McpRequest {
   readonly id?: number;
   readonly method: string;
   readonly params?: { readonly protocolVersion?: string };
 }
 
-/** Null: it was a notice, which nobody answers. */
+/** Returns the answer as JSON. `read` gives the result of the tool. Null: the message is a notification, which has no answer. */
 export function mcpAnswer({ id, method, params }: McpRequest, read: () => string): string | null {
   if (id === undefined) return null;
   const results: Record<string, () => object> = {
@@ -18,6 +18,6 @@ export function mcpAnswer({ id, method, params }: McpRequest, read: () => string
     'tools/call': () => ({ content: [{ type: 'text', text: read() }] }),
   };
   const result = results[method]?.();
-  const said = result ? { result } : { error: { code: -32_601, message: `There is no ${method} here.` } };
-  return JSON.stringify({ jsonrpc: '2.0', id, ...said });
+  const outcome = result ? { result } : { error: { code: -32_601, message: `Method not found: ${method}` } };
+  return JSON.stringify({ jsonrpc: '2.0', id, ...outcome });
 }

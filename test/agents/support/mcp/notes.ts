@@ -1,4 +1,5 @@
-// An MCP server: every start and every call is a line in $TRACE, and its tool says $TOKEN backwards.
+// A program that is an MCP server. It appends a line to the file $TRACE for every start and every call. Its tool returns $TOKEN
+// reversed, so that a test can tell the answer from the secret. It waits $SLOW_MS before it answers.
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';

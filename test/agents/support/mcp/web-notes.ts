@@ -1,4 +1,4 @@
-// An MCP server at an address (streamable HTTP without streams), for those who send the right header.
+// An MCP server over HTTP (streamable HTTP without streams). Requests need the right Authorization header.
 import { json } from 'node:stream/consumers';
 import { startLocalServer } from '../local-server.ts';
 import { type McpRequest, mcpAnswer } from './answer.ts';
