@@ -5,7 +5,7 @@ import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { codewordsIn, refusedWith, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-// Story 4: user → sandbox → session. The sandbox was found again by every server, the conversation in it was not.
+// Story 4: the requests of a user reach different servers. Every server found the sandbox of the user again, but not the conversation.
 
 const WORDS = ['amber', 'birch', 'cobalt', 'dune'];
 
@@ -13,10 +13,10 @@ test('a naive server that reuses the sandbox and never resumes starts a fresh co
   const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude' });
-    const sandbox = await sandboxes.sandbox(); // found again through the shared store, as in the story
+    const sandbox = await sandboxes.sandbox(); // the same for every request, as in the story
     const answers: string[] = [];
     for (const word of WORDS.slice(0, 2)) {
-      const query = await sandboxes.open(agent, sandbox); // `resume` is what is missing here
+      const query = await sandboxes.open(agent, sandbox); // the fault: no session is ever resumed
       answers.push((await ask(query, `The codeword is ${word}. ${WHICH_CODEWORDS}`)).reply);
       await query.close();
     }
@@ -31,16 +31,16 @@ async function twoServers(home: Home, maxWarm = 0) {
   return (i: number) => (i % 2 === 0 ? one : two);
 }
 
-test('every request of every user is resumed by whichever server it reaches, and no user sees another’s things', async () => {
+test('every request resumes the session of its user, whichever server it reaches, and no user sees the words of another', async () => {
   await using home = new Home();
   const server = await twoServers(home);
   const seen = { alice: [] as string[], bob: [] as string[] };
   const sessions = { alice: new Set<string | null>(), bob: new Set<string | null>() };
   for (const [i, word] of WORDS.entries()) {
     for (const user of ['alice', 'bob'] as const) {
-      const on = server(i + (user === 'bob' ? 1 : 0)).as(user);
+      const host = server(i + (user === 'bob' ? 1 : 0)).as(user);
       const prompt = `The codeword is ${user}-${word}. ${WHICH_CODEWORDS}`;
-      const { reply, receipt, turn } = await on.calls.ask('chat', prompt, { sandbox: 'project' });
+      const { reply, receipt, turn } = await host.calls.ask('chat', prompt, { sandbox: 'project' });
       seen[user].push(`${user}-${word}`);
       sessions[user].add(turn.sessionId);
       expect(codewordsIn(reply)).toEqual(seen[user]);
@@ -55,7 +55,7 @@ test('every request of every user is resumed by whichever server it reaches, and
   expect([...sessions.alice]).not.toEqual([...sessions.bob]);
 });
 
-test('a user’s sandbox is the same directory on every server, and another user’s of the same name is another', async () => {
+test('a user’s sandbox is the same directory on every server, and that of another user with the same name is another directory', async () => {
   await using home = new Home();
   const server = await twoServers(home);
   const where = async (i: number, user: string, key: string) => {
@@ -77,7 +77,7 @@ test('a user’s sandbox is the same directory on every server, and another user
   }
 });
 
-test('what one user has is not found by another, under any name', async () => {
+test('a user finds nothing of another user, by key, by id or by search', async () => {
   await using home = new Home();
   const server = await twoServers(home);
   const { turn } = await server(0).as('alice').calls.ask('chat', 'The codeword is amber.');
@@ -99,7 +99,7 @@ test('what one user has is not found by another, under any name', async () => {
   ]);
 });
 
-test('while one server keeps the session warm, requests that reach the other are answered by it', async () => {
+test('a server that keeps the session warm also answers the requests that reach the other server', async () => {
   await using home = new Home();
   const server = await twoServers(home, 8);
   for (const [i, word] of WORDS.entries()) {
@@ -109,7 +109,7 @@ test('while one server keeps the session warm, requests that reach the other are
   }
 });
 
-test('when the server that held the session is killed, the other goes on with the conversation', async () => {
+test('when the server that held the session is killed, the other server continues the conversation', async () => {
   await using home = new Home();
   const server = await twoServers(home, 8);
   await server(0).calls.ask('chat', 'The codeword is amber.');

@@ -6,12 +6,12 @@ import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { codewordsIn, directoriesBelow, ended, expectSound, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-// Story 1: five requests to an agent that answers each under a new session id. Only the last context was ever known.
+// Story 1: an agent answers each of five requests under a new session id. A program that used the last id had only the last context.
 
 const WORDS = ['amber', 'birch', 'cobalt', 'dune', 'ember'];
 const HOLLOW: Partial<ScriptedOptions> = { ids: 'rotating', hollowRotation: true };
 
-test('a naive loop that sends each request to the session of the last answer knows one context of five', async () => {
+test('a naive loop that sends each request to the session of the last answer has one context of five', async () => {
   const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: HOLLOW });
@@ -34,7 +34,7 @@ test('a naive loop that sends each request to the session of the last answer kno
   }
 });
 
-test('a naive loop that keeps the first id stays at the first context', async () => {
+test('a naive loop that keeps the first id has only the first context', async () => {
   const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { ids: 'rotating' } });
@@ -65,7 +65,7 @@ async function fiveAtOnce(home: Home, tuning = {}) {
   return { tl, chain, view: await chain.show() };
 }
 
-test('five requests queued at once are answered in order, each knowing all before it', async () => {
+test('five requests queued at once are answered in order, each with the context of all before it', async () => {
   await using home = new Home({ claude: { ids: 'rotating' } });
   const { tl, view } = await fiveAtOnce(home);
   expect(view.turns.map((turn) => codewordsIn(turn.reply))).toEqual(WORDS.map((_, i) => WORDS.slice(0, i + 1)));
@@ -92,7 +92,7 @@ test('every new id is a rotated session whose parent is the one before, and all 
   });
 });
 
-test('an agent whose every new id starts empty is caught each time and told everything again', async () => {
+test('a session that starts empty under its new id is detected each time, and the whole history is delivered again', async () => {
   await using home = new Home({ claude: HOLLOW });
   const { tl, chain, view } = await fiveAtOnce(home);
   expect(view.turns.map((turn) => codewordsIn(turn.reply))).toEqual(WORDS.map((_, i) => WORDS.slice(0, i + 1)));
@@ -106,7 +106,7 @@ test('an agent whose every new id starts empty is caught each time and told ever
   await expectSound(tl.engine, 'chain');
 });
 
-test('the chain goes on over restarts, with every id new and every request resumed', async () => {
+test('after every restart the next request resumes the chain, although every id is new', async () => {
   await using home = new Home({ claude: { ids: 'rotating' } });
   for (const [i, word] of WORDS.entries()) {
     const tl = await home.open();
@@ -119,7 +119,7 @@ test('the chain goes on over restarts, with every id new and every request resum
   expect(await tl.conversation('chain').summary()).toMatchObject({ contexts: 5, sessions: 5 });
 });
 
-test('the sandbox path is root/id/work, opened again and again and never doubled', async () => {
+test('the sandbox path stays root/id/work however often it is opened, and is never nested', async () => {
   await using home = new Home({ claude: { ids: 'rotating' } });
   const work: string[] = [];
   let sandbox = '';

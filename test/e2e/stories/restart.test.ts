@@ -18,13 +18,13 @@ import {
 } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-// Story 5: the app is closed and opened again. The person sees the whole conversation, and the model has never heard of it.
+// Story 5: the app is closed and opened again. The person sees the whole conversation, but the model has nothing of it.
 
 const FORGETFUL: Partial<ScriptedOptions> = { memory: 'process' };
 const words = (count: number) => Array.from({ length: count }, (_, i) => `word-${i + 1}`);
 
 test.each([
-  ['forgets with its process', FORGETFUL],
+  ['forgets everything with its process', FORGETFUL],
   ['cannot resume', { resume: 'none' } as const],
 ])('a naive app over an agent that %s shows the history and asks a model that lacks it', async (_, options) => {
   const sandboxes = new TestSandboxes();
@@ -41,14 +41,13 @@ test.each([
     expect(restored.ok).toBe(false);
     const fresh = await sandboxes.open(agent, sandbox);
     shown.push((await ask(fresh, WHICH_CODEWORDS)).reply);
-    expect(shown.length).toBe(2);
-    expect(codewordsIn(shown[1] ?? '')).toEqual([]);
+    expect(shown).toEqual(['Noted: The codeword is paris.', 'I have seen no codewords.']);
   } finally {
     await sandboxes.dispose();
   }
 });
 
-/** A conversation of so many messages that ended with its process. */
+/** Sends this many messages to a conversation, each with `more` appended, and closes Throughline. */
 async function talk(home: Home, count: number, more = ''): Promise<void> {
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -97,7 +96,7 @@ test('an agent that cannot resume is told everything again after every restart',
   }
 });
 
-test('what is delivered is a block of its own, framed as a record, before the person’s message', async () => {
+test('the delivered history is a block of its own, marked as a record, before the person’s message', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 2);
   const tl = await home.open();
@@ -137,24 +136,33 @@ async function progress(tl: Throughline) {
   return events.flatMap((one) => (one.kind === 'restore.progress' ? [one.payload] : []));
 }
 
-test.each(SIZES)('a replay of %i messages tells its progress in order, and its answers are no turns', async (count) => {
-  await using home = new Home({ claude: FORGETFUL });
-  await talk(home, count);
-  const tl = await home.open();
-  const chat = tl.conversation('chat');
-  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS, REPLAY);
-  expect(codewordsIn(reply)).toEqual(words(count));
-  expect(receipt).toMatchObject({ rung: 'replay', carried: count, delivered: count, modelCalls: count, toolsRan: [] });
-  const steps = Array.from({ length: count + 1 }, (_, done) => ({ rung: 'replay', done, total: count }));
-  expect(await progress(tl)).toEqual(steps);
-  const { turns } = await chat.show();
-  expect(turns.length).toBe(count + 1);
-  expect(turns.at(-1)?.usage.modelCalls).toBe(1);
-  expect((await chat.ask('How many messages were you given?')).reply).toContain(
-    `given ${count + 2} prompts; no conversation record`,
-  );
-  await expectSound(tl.engine, 'chat');
-});
+test.each(SIZES)(
+  'a replay of %i messages reports its progress in order, and its answers do not become turns',
+  async (count) => {
+    await using home = new Home({ claude: FORGETFUL });
+    await talk(home, count);
+    const tl = await home.open();
+    const chat = tl.conversation('chat');
+    const { reply, receipt } = await chat.ask(WHICH_CODEWORDS, REPLAY);
+    expect(codewordsIn(reply)).toEqual(words(count));
+    expect(receipt).toMatchObject({
+      rung: 'replay',
+      carried: count,
+      delivered: count,
+      modelCalls: count,
+      toolsRan: [],
+    });
+    const steps = Array.from({ length: count + 1 }, (_, done) => ({ rung: 'replay', done, total: count }));
+    expect(await progress(tl)).toEqual(steps);
+    const { turns } = await chat.show();
+    expect(turns.length).toBe(count + 1);
+    expect(turns.at(-1)?.usage.modelCalls).toBe(1);
+    expect((await chat.ask('How many messages were you given?')).reply).toContain(
+      `given ${count + 2} prompts; no conversation record`,
+    );
+    await expectSound(tl.engine, 'chat');
+  },
+);
 
 test.each([
   ['in place', {}],
@@ -172,7 +180,7 @@ test.each([
   expect(receipt).toMatchObject({ rung: 'replay', modelCalls: 5, toolsRan: [] });
 });
 
-test('a replay that could run tools is refused, unless that is accepted, and then the receipt lists them', async () => {
+test('a replay that could run tools is refused unless the caller allows it; then the receipt lists the tools', async () => {
   await using home = new Home({ claude: { ...FORGETFUL, noTools: false } });
   await talk(home, 2, '\n/tool write effects.log');
   const tl = await home.open();
@@ -185,7 +193,7 @@ test('a replay that could run tools is refused, unless that is accepted, and the
   expect(receipt.toolsRan).toEqual(['write effects.log', 'write effects.log']);
 });
 
-test('a conversation that is opened is restored before anybody asks, and says how far it is', async () => {
+test('warming up restores a conversation before the next prompt, and reports its progress', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
   const tl = await home.open();
@@ -197,7 +205,7 @@ test('a conversation that is opened is restored before anybody asks, and says ho
   expect(receipt).toMatchObject({ rung: 'live', carried: 20, delivered: 0, modelCalls: 0 });
 });
 
-test('warming up an agent that resumes costs no model call, and the turn finds it live', async () => {
+test('warming up an agent that resumes costs no model call, and the next turn uses the live session', async () => {
   await using home = new Home();
   await talk(home, 3);
   const tl = await home.open();
@@ -209,7 +217,7 @@ test('warming up an agent that resumes costs no model call, and the turn finds i
   expect(receipt).toMatchObject({ rung: 'live', proof: 'proved' });
 });
 
-test('warming up an agent that has to be told everything keeps the block for the prompt', async () => {
+test('warming up an agent that cannot resume keeps the history for the next prompt', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 3);
   const tl = await home.open();
@@ -235,7 +243,7 @@ test('turns that a budget leaves out are counted in the receipt and named in the
   expect(sessions.at(-1)).toMatchObject({ dropped: 15 });
 });
 
-test('what one turn alone left out is there again for the next', async () => {
+test('turns that were left out for one prompt are delivered with the next', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
   const tl = await home.open();
@@ -247,7 +255,7 @@ test('what one turn alone left out is there again for the next', async () => {
   expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 21, dropped: 0 });
 });
 
-test('a budget that holds nothing fails the turn, and nothing is sent', async () => {
+test('a budget that is too small for any history fails the turn, and nothing is sent', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 2);
   const tl = await home.open();
@@ -278,7 +286,7 @@ test('a history that the agent refuses as too long is delivered once more with h
   expect(codewordsIn(reply)).toEqual(words(100).slice(receipt.dropped));
 });
 
-test('a history that is still too long after that fails the turn with its own code', async () => {
+test('a history that is too long even with half the budget fails the turn with "too_long"', async () => {
   await using home = new Home({ claude: { ...FORGETFUL, maxPromptTokens: 500, window: 10_000 } });
   await talk(home, 100);
   const tl = await home.open();
@@ -287,10 +295,10 @@ test('a history that is still too long after that fails the turn with its own co
   const events = await allEvents(tl.engine, 'chat');
   expect(events.filter(({ kind }) => kind === 'turn.retrying').length).toBe(1);
   const { reply } = await chat.ask(WHICH_CODEWORDS, { restore: { lastTurns: 5 } });
-  expect(codewordsIn(reply)).toEqual(words(100).slice(96)); // and turn 101, which failed
+  expect(codewordsIn(reply)).toEqual(words(100).slice(96)); // four of the last five turns: the fifth is turn 101, which failed
 });
 
-test('what a replay answered is no part of a turn that breaks off after it', async () => {
+test('the reply of a turn that is interrupted after a replay has none of the answers of the replay', async () => {
   await using home = new Home();
   await talk(home, 3);
   const tl = await home.open();
@@ -299,7 +307,7 @@ test('what a replay answered is no part of a turn that breaks off after it', asy
   expect(reply).toBe('the beginning');
 });
 
-test('what a replay has cost and which tools it ran is on the receipt also when it fails in the end', async () => {
+test('the receipt of a replay that failed has its cost and the tools that it ran', async () => {
   await using home = new Home({ claude: { ...FORGETFUL, noTools: false } });
   await talk(home, 1, '\n/tool write effects.log');
   const tl = await home.open();
@@ -313,11 +321,11 @@ test('what a replay has cost and which tools it ran is on the receipt also when 
   expect((await chat.summary()).usage.modelCalls - usage.modelCalls).toBe(1);
 });
 
-/** An engine in which a replay comes to its third prompt and no further until it is stopped, and the sessions it opened. */
-async function stuckAtThird(home: Home) {
+/** An engine whose agents block at the third prompt of a session until it is aborted. `opened`: all sessions. `third`: resolves at the block. */
+async function engineThatBlocksAtThird(home: Home) {
   const opened: AgentSession[] = [];
   const third = Promise.withResolvers<void>();
-  const waitsAtThird = (session: AgentSession): AgentSession => {
+  const blockAtThird = (session: AgentSession): AgentSession => {
     const prompt = session.prompt.bind(session);
     let prompts = 0;
     session.prompt = async function* (request) {
@@ -335,7 +343,7 @@ async function stuckAtThird(home: Home) {
       ...agent,
       async open(request) {
         const answer = await agent.open(request);
-        if (answer.ok) opened.push(waitsAtThird(answer.session));
+        if (answer.ok) opened.push(blockAtThird(answer.session));
         return answer;
       },
     }),
@@ -345,10 +353,10 @@ async function stuckAtThird(home: Home) {
 
 const TWO_REPLAYED = { rung: 'none', modelCalls: 2, tried: [{ rung: 'replay' }] };
 
-test('a replay that is cancelled leaves no process behind, and a receipt of what it has cost', async () => {
+test('a replay that is cancelled leaves no process running, and its receipt has its cost', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
-  const { engine, opened, third } = await stuckAtThird(home);
+  const { engine, opened, third } = await engineThatBlocksAtThird(home);
   const { turn } = await engine.submit('chat', WHICH_CODEWORDS, REPLAY);
   await third;
   await engine.cancel(turn.id);
@@ -357,10 +365,10 @@ test('a replay that is cancelled leaves no process behind, and a receipt of what
   expect((await engine.answerOf(turn.id)).receipt).toMatchObject(TWO_REPLAYED);
 });
 
-test('a replay that ends with its program leaves such a receipt, and its turn to the next program', async () => {
+test('a replay that its program stops on closing has its cost on the receipt, and leaves its turn unsent for the next program', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
-  const { engine, opened, third } = await stuckAtThird(home);
+  const { engine, opened, third } = await engineThatBlocksAtThird(home);
   const { turn } = await engine.submit('chat', WHICH_CODEWORDS, REPLAY);
   await third;
   await engine.close({ graceMs: 0 });
@@ -370,7 +378,7 @@ test('a replay that ends with its program leaves such a receipt, and its turn to
   expect(await tl.engine.turn(turn.id)).toMatchObject({ sent: null });
 });
 
-test('a prompt that was refused as too long does not stand in the way of the next', async () => {
+test('a prompt that was refused as too long does not block the next', async () => {
   await using home = new Home({ claude: { window: 3_000, maxPromptTokens: 3_000 } });
   const tl = await home.open();
   const chat = tl.conversation('chat');

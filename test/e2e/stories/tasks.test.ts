@@ -18,16 +18,16 @@ import {
 import { Home } from '../support/home.ts';
 import { storedSessions } from '../support/stored.ts';
 
-// Story 2: tasks whose sessions we name. The id that was set got ignored, and the one that was borrowed was never given back.
+// Story 2: an orchestrator names the session of each task. An id that was set for one task was never reset, and leaked into the next.
 
 const WORDS = Array.from({ length: 10 }, (_, i) => `word-${i + 1}`);
 
-test('a naive orchestrator that does not give the borrowed id back leaks one task into the next', async () => {
+test('a naive orchestrator that does not reset the session id leaks one task into the next', async () => {
   const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { ids: 'assigned' } });
     const sandbox = await sandboxes.sandbox();
-    let sessionId: string | null = null; // the agent's own field, set for the first task and never reset
+    let sessionId: string | null = null; // set for the first task and never reset
     const answers: string[] = [];
     for (const word of ['first', 'second']) {
       const how =
@@ -43,7 +43,7 @@ test('a naive orchestrator that does not give the borrowed id back leaks one tas
   }
 });
 
-test('a naive retry opens the id that it chose once more, or comes while it is locked, and is refused', async () => {
+test('a naive retry is refused: a new session with that id is in use, and the old one is still locked', async () => {
   const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { ids: 'assigned', lockMs: 60_000 } });
@@ -61,7 +61,7 @@ test('a naive retry opens the id that it chose once more, or comes while it is l
   }
 });
 
-test('ten tasks one after another have ten sessions, and none knows of another', async () => {
+test('ten tasks one after another have ten sessions, and none has the codeword of another', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 60_000 } });
   const tl = await home.open({ maxWarm: 0 });
   const sessions = new Set<string | null>();
@@ -74,7 +74,7 @@ test('ten tasks one after another have ten sessions, and none knows of another',
   expect(sessions).not.toContain(null);
 });
 
-test('tasks at the same time have sessions of their own', async () => {
+test('tasks that run at the same time have separate sessions', async () => {
   await using home = new Home({ claude: { ids: 'assigned', chunkMs: 5 } });
   const tl = await home.open();
   const words = WORDS.slice(0, 4);
@@ -85,22 +85,22 @@ test('tasks at the same time have sessions of their own', async () => {
   expect(new Set(answers.map(({ turn }) => turn.sessionId)).size).toBe(4);
 });
 
-test('a session that we name is in the store before the agent hears of it', async () => {
+test('a session that we name is stored before the agent opens it', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
-  const heard: { id: string; stored: number }[] = [];
+  const opens: { id: string; stored: number }[] = [];
   const engine = await home.engine({
     agent: (agent) => ({
       ...agent,
       open(request) {
         const id = request.how.kind === 'new' ? (request.how.id ?? '') : '';
-        heard.push({ id, stored: home.query('SELECT no FROM sessions WHERE id = ?', id).length });
+        opens.push({ id, stored: home.query('SELECT no FROM sessions WHERE id = ?', id).length });
         return agent.open(request);
       },
     }),
   });
   await engine.ensure({ key: 'task' });
   const { turn } = await run(engine, 'task', 'Hello.');
-  expect(heard).toEqual([{ id: turn.sessionId, stored: 1 }]);
+  expect(opens).toEqual([{ id: turn.sessionId, stored: 1 }]);
   const kinds = (await allEvents(engine, 'task')).map(({ kind }) => kind);
   expect(kinds.indexOf('session.opened')).toBeGreaterThan(0);
   expect(kinds.indexOf('session.opened')).toBeLessThan(kinds.indexOf('turn.sent'));
@@ -119,7 +119,7 @@ test('another process sees the session while its agent is still starting', async
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
 });
 
-test('a session named for a turn beats the setting that starts every turn afresh', async () => {
+test('a session named for a turn overrides the setting that starts every turn in a fresh session', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
   const tl = await home.open();
   const task = tl.conversation('task', { restore: { policy: 'off' } });
@@ -148,7 +148,7 @@ test('a session that cannot be used is refused with the reason, and nothing is s
   expect(codewordsIn((await task.ask(WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
-test('a session of another task is refused, whoever asks for it', async () => {
+test('a prompt that names the session of another task is refused', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
   const tl = await home.open();
   const { turn } = await tl.conversation('one').ask('The codeword is amber.');
@@ -156,7 +156,7 @@ test('a session of another task is refused, whoever asks for it', async () => {
   await refusedWith('refused', tl.conversation('two').ask(WHICH_CODEWORDS, { session }), /in use elsewhere/);
 });
 
-test('a milestone is a conversation that its tasks share: the third knows what the first was told', async () => {
+test('tasks of a milestone share its conversation: the third has the codewords of the first two', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
   const tl = await home.open();
   for (const word of ['first', 'second']) await tl.conversation('milestone').ask(`The codeword is ${word}.`);
@@ -166,20 +166,21 @@ test('a milestone is a conversation that its tasks share: the third knows what t
   expect(await tl.conversation('milestone').summary()).toMatchObject({ contexts: 3, sessions: 1 });
 });
 
-const PATIENT = { firstMs: 20, longestMs: 100, totalMs: 600_000 };
+/** Waits ten minutes for a lock: until the test removes it. */
+const LONG_WAIT = { firstMs: 20, longestMs: 100, totalMs: 600_000 };
 
-/** The file by which others keep the session locked. */
+/** The file that locks a session of the scripted agent. */
 function lockOf(home: Home, sandbox: string, { sessionId }: Pick<Turn, 'sessionId'>): string {
   return join(home.sandboxes, sandbox, 'state', 'scripted', `${sessionId}.jsonl.lock`);
 }
 
 test('a retry waits until the session is unlocked, and the receipt counts the waits', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
-  const tl = await home.open({ maxWarm: 0, lock: PATIENT });
+  const tl = await home.open({ maxWarm: 0, lock: LONG_WAIT });
   const { id: sandbox } = await tl.engine.ensure({ key: 'task' });
   const failed = await run(tl.engine, 'task', 'The codeword is amber.\n/fail agent_failed');
   expect(failed.turn.state).toBe('failed');
-  await untilReleased(tl.engine, 'task'); // else a retry that comes at once finds it still open
+  await untilReleased(tl.engine, 'task'); // a retry that comes earlier would use the session while it is open
   const { turn } = await tl.engine.retry(failed.turn.id);
   const locked = await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
   expect(locked.payload).toMatchObject({ sessionId: failed.turn.sessionId, waits: 1, ms: 20 });
@@ -191,9 +192,9 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
   expect(receipt?.lockWaits.ms).toBeGreaterThanOrEqual(20);
 });
 
-test('an open session that was only locked has missed nothing and seen nothing twice', async () => {
+test('a prompt that waited for the lock of an open session is delivered once, without history', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 1 } });
-  const tl = await home.open({ lock: PATIENT });
+  const tl = await home.open({ lock: LONG_WAIT });
   const { id: sandbox } = await tl.engine.ensure({ key: 'task' });
   const first = await run(tl.engine, 'task', 'The codeword is amber.');
   const lock = lockOf(home, sandbox, first.turn);
@@ -210,8 +211,8 @@ test('an open session that was only locked has missed nothing and seen nothing t
 
 test.each([
   ['reopened', 0],
-  ['still open', 8],
-])('a session that, %s, is locked for longer than we wait fails the turn with its own code', async (_, maxWarm) => {
+  ['live', 8],
+])('a %s session that is locked for longer than we wait fails the turn with "session_locked"', async (_, maxWarm) => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 60_000 } });
   const tl = await home.open({ maxWarm, lock: { firstMs: 20, longestMs: 40, totalMs: 100 } });
   const task = tl.conversation('task');
@@ -222,7 +223,7 @@ test.each([
   expect(receipts.at(-1)?.lockWaits).toEqual({ count: 3, ms: 100 });
 });
 
-test('usage is found under the session that it was spent in', async () => {
+test('usage is counted for the session in which it was spent', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
   const tl = await home.open();
   for (const [i, word] of WORDS.slice(0, 3).entries())
