@@ -8,18 +8,18 @@ import { expectSound, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only } from './support.ts';
 
-test('a task whose runner is killed in the middle of a turn goes on by its own rule, elsewhere', async () => {
+test('a task whose runner is killed during a turn is retried in another process, as often as it allows', async () => {
   await using home = new Home();
   const host = await home.host();
   const plan = { goal: '/tool write effects\n/slow-tool wait effects 600000', retryInterrupted: 1, gate: 'true' };
   const { tasks } = await host.tasks.add(plan);
   const { id } = only(tasks);
-  await until('its tool runs', () => lines(home, 'effects') === 2);
+  await until('its tool runs', () => lineCount(home, 'effects') === 2);
   await host.kill();
   const tl = await home.open();
   // It is queued for a moment, if the runner was already found dead.
   expect(await tl.tasks.resume()).toMatchObject([{ id, state: expect.stringMatching(/^(queued|running)$/) }]);
-  await until('it was tried again', () => lines(home, 'effects') === 4);
+  await until('it was tried again', () => lineCount(home, 'effects') === 4);
   await tl.tasks.cancel(id);
   const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 2, tries: 1 } });
@@ -29,25 +29,25 @@ test('a task whose runner is killed in the middle of a turn goes on by its own r
   await expectSound(tl.engine, `task/${id}`);
 });
 
-test('without such a rule a person is asked, and nothing is done twice', async () => {
+test('a task that allows no retry asks a person after its runner is killed, and nothing is done twice', async () => {
   await using home = new Home();
   const host = await home.host();
   const { tasks } = await host.tasks.add({ goal: '/tool write effects\n/slow-tool wait effects 600000' });
   const { id } = only(tasks);
-  await until('its tool runs', () => lines(home, 'effects') === 2);
+  await until('its tool runs', () => lineCount(home, 'effects') === 2);
   await host.kill();
   const tl = await home.open();
   await tl.tasks.resume();
   expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'asking', progress: { turns: 1 } });
-  expect(lines(home, 'effects')).toBe(2);
+  expect(lineCount(home, 'effects')).toBe(2);
 });
 
-test('a turn that an older version has begun with other words is the turn of the task', async () => {
+test('a turn that an older version has submitted with another prompt is the turn of the task', async () => {
   await using home = new Home();
   const first = await home.open();
   const { tasks } = await first.tasks.add({ goal: `/await ${home.path}/go`, gate: 'true' });
   const { id } = only(tasks);
-  await closedInTheMiddle(home, first);
+  await closeDuringTurn(home, first);
   const database = new DatabaseSync(home.file);
   database.prepare("UPDATE turns SET request_hash = x'00' WHERE request_id = ?").run(`task/${id}/1.1`);
   database.close();
@@ -56,11 +56,11 @@ test('a turn that an older version has begun with other words is the turn of the
   expect(only(await second.tasks.waitFor([id]))).toMatchObject({ state: 'done', progress: { turns: 1 } });
 });
 
-test('a task goes on when its data file is back, and nothing of that is a fault of the program', async () => {
+test('a task continues when its data file is back, and nothing is reported as a bug', async () => {
   await using home = new Home();
   const tl = await home.open({ leaseMs: 1_000 });
   const { id } = only((await tl.tasks.add({ goal: `/tool write effects\n/await ${home.path}/go` })).tasks);
-  await until('it runs', () => lines(home, 'effects') === 1);
+  await until('it runs', () => lineCount(home, 'effects') === 1);
   const board = (async () => {
     for await (const _ of tl.tasks.follow({ after: await tl.tasks.lastSeq() }));
   })();
@@ -71,27 +71,27 @@ test('a task goes on when its data file is back, and nothing of that is a fault 
   expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'done', progress: { turns: 1 } });
 });
 
-test('a task whose runner is dead is cancelled by whoever asks, and its turn with it', async () => {
+test('another process can cancel a task whose runner was killed, and its turn is interrupted', async () => {
   await using home = new Home();
   const host = await home.host();
   const { tasks } = await host.tasks.add({ goal: '/slow-tool wait effects 600000' });
   const { id } = only(tasks);
-  await until('its tool runs', () => lines(home, 'effects') === 1);
+  await until('its tool runs', () => lineCount(home, 'effects') === 1);
   await host.kill();
   const tl = await home.open();
   await tl.tasks.cancel(id);
   expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
   const [turn] = await tl.engine.turns(`task/${id}`);
   expect(turn).toMatchObject({ state: 'interrupted' });
-  expect(lines(home, 'effects')).toBe(1);
+  expect(lineCount(home, 'effects')).toBe(1);
 });
 
-test('a task that was given back is cancelled with the turn that it was in, and what that has cost is counted', async () => {
+test('cancelling a task that was given back counts the turn that ran then, and its cost', async () => {
   await using home = new Home();
   const first = await home.open();
   const { tasks } = await first.tasks.add({ goal: `/usage 60 1\n/await ${home.path}/go`, gate: 'false' });
   const { id } = only(tasks);
-  await closedInTheMiddle(home, first);
+  await closeDuringTurn(home, first);
   const second = await home.open({}, { takeUp: false });
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued', progress: { turns: 0 } });
   await second.tasks.cancel(id);
@@ -101,42 +101,45 @@ test('a task that was given back is cancelled with the turn that it was in, and 
   expect(ofTasks?.usage).toEqual(ofAll?.usage);
 });
 
-test('a task whose runner died while it was judged is cancelled with the judge’s turn', async () => {
+test('cancelling a task whose runner was killed during the turn of a judge interrupts that turn', async () => {
   await using home = new Home();
   const host = await home.host();
   const gate = { agent: 'scripted', ask: '/slow-tool wait judged 600000' };
   const { tasks } = await host.tasks.add({ goal: 'x', gate });
   const { id } = only(tasks);
-  await until('the judge is at work', () => lines(home, 'judged') === 1);
+  await until('the judge is at work', () => lineCount(home, 'judged') === 1);
   await host.kill();
   const tl = await home.open();
   await tl.tasks.cancel(id);
   expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
   const { turns } = await tl.tasks.report(id);
   expect(turns.map(({ purpose, outcome }) => `${purpose} ${outcome}`)).toEqual(['work completed', 'gate interrupted']);
-  expect(lines(home, 'judged')).toBe(1);
+  expect(lineCount(home, 'judged')).toBe(1);
 });
 
-test('the gate of a killed runner is ended, and run again', async () => {
+test('the gate of a killed runner is ended, and runs again in the next process', async () => {
   await using home = new Home();
   const host = await home.host();
   const gate = 'echo $$ >> pids; test -f go && exit 0; exec sleep 3600';
   const { tasks } = await host.tasks.add({ goal: '/tool write effects', gate });
   const { id } = only(tasks);
-  await until('its gate is on record, and its command runs', () => gatePid(home) !== null && lines(home, 'pids') === 1);
+  await until(
+    'its gate is on record, and its command runs',
+    () => gatePid(home) !== null && lineCount(home, 'pids') === 1,
+  );
   const pid = gatePid(home) as number;
   await host.kill();
   expect(existsSync(`/proc/${pid}`)).toBe(true);
   const tl = await home.open();
   await tl.tasks.resume();
   await until('the old gate has ended', () => !existsSync(`/proc/${pid}`));
-  await until('a new one runs', () => lines(home, 'pids') === 2);
+  await until('a new one runs', () => lineCount(home, 'pids') === 2);
   await tl.tasks.cancel(id);
   expect(only(await tl.tasks.waitFor([id])).progress.turns).toBe(1);
-  expect(lines(home, 'effects')).toBe(1);
+  expect(lineCount(home, 'effects')).toBe(1);
 });
 
-test('many tasks and many kills: every one is done once, with a session of its own, and nothing is left over', async () => {
+test('after several kills every task is done once, in a session of its own, and nothing is left over', async () => {
   await using home = new Home({ claude: { ids: 'assigned', chunkMs: 8 } });
   const count = 8;
   const tasks = Array.from({ length: count }, (_, i) => ({
@@ -148,7 +151,7 @@ test('many tasks and many kills: every one is done once, with a session of its o
   let host = await home.host();
   await host.tasks.add({ parallel: 4, tasks });
   for (let kill = 1; kill <= 3; kill += 1) {
-    await until('something new was sent', () => sent(home) >= 2 * kill);
+    await until('two more turns were sent', () => sentPrompts(home) >= 2 * kill);
     await host.kill();
     host = await home.host();
     await host.tasks.resume();
@@ -170,40 +173,43 @@ test('many tasks and many kills: every one is done once, with a session of its o
   expect(seqs).toEqual(seqs.map((_, i) => i + 1));
 });
 
-test('a runner that was closed in good order gives its tasks back at once', async () => {
+test('a runner that is closed gives its tasks back at once', async () => {
   await using home = new Home();
   const first = await home.open();
   const { tasks } = await first.tasks.add({ goal: `/await ${home.path}/go` });
   const { id } = only(tasks);
-  await closedInTheMiddle(home, first);
+  await closeDuringTurn(home, first);
   const second = await home.open({}, { takeUp: false });
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued' });
   await second.tasks.resume();
   const task = only(await second.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'done', progress: { turns: 1 } });
-  expect(sent(home)).toBe(1);
+  expect(sentPrompts(home)).toBe(1);
 });
 
-/** Closes while the only turn runs, which then ends within its grace: by then its task was given back. */
-async function closedInTheMiddle(home: Home, tl: Throughline): Promise<void> {
-  await until('its turn runs', () => sent(home) === 1);
+/** Closes while the only turn runs. The turn ends within its grace period, after its task was given back. */
+async function closeDuringTurn(home: Home, tl: Throughline): Promise<void> {
+  await until('its turn runs', () => sentPrompts(home) === 1);
   const closing = tl.close({ graceMs: 60_000 });
-  await until('it was given back', () => home.query("SELECT no FROM tasks WHERE state = 'queued'").length === 1);
+  await until('its task was given back', () => home.query("SELECT no FROM tasks WHERE state = 'queued'").length === 1);
   writeFileSync(join(home.path, 'go'), '');
   await closing;
 }
 
-function lines(home: Home, name: string): number {
+/** The number of lines of a file in the working directory of the first conversation. */
+function lineCount(home: Home, name: string): number {
   const [row] = home.query<{ sandbox: string }>('SELECT sandbox FROM conversations');
   const file = join(home.sandboxes, row?.sandbox ?? '', 'work', name);
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0;
 }
 
+/** The process of the gate that the only task runs. Null: none is stored. */
 function gatePid(home: Home): number | null {
   const [row] = home.query<{ gate: string | null }>('SELECT gate FROM tasks');
   return row?.gate == null ? null : identityOf(JSON.parse(row.gate)).pid;
 }
 
-function sent(home: Home): number {
+/** The number of prompts that were sent to agents. */
+function sentPrompts(home: Home): number {
   return home.query("SELECT no FROM events WHERE kind = 'turn.sent'").length;
 }

@@ -11,7 +11,7 @@ import { until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only, promptsOf, reportLine } from './support.ts';
 
-test('a gate that fails twice and then passes: each failure is told to the agent, in one session', async () => {
+test('the agent is told each failure of a gate, in one session, until the gate passes', async () => {
   await using home = new Home();
   const tl = await home.open();
   const gate = 'n=$(wc -l < log); echo "checked $n of 3" >&2; test "$n" -ge 3 || { echo "/tool append log"; exit 7; }';
@@ -27,7 +27,7 @@ test('a gate that fails twice and then passes: each failure is told to the agent
   expect(report.sessions).toMatchObject([{ turns: 3 }]);
 });
 
-test('a gate runs where the agent works, with nothing of our environment that is not allowed', async () => {
+test('a gate runs in the working directory of the agent, without our secret environment variables', async () => {
   await using home = new Home();
   const tl = await home.open();
   process.env.THROUGHLINE_TEST_SECRET = 'sk-secret';
@@ -44,19 +44,19 @@ test('a gate runs where the agent works, with nothing of our environment that is
   }
 });
 
-test('a command runs only when its process is on record: killed before that, nobody could find it again', async () => {
+test('the command of a gate starts after its process is stored, so that a killed runner leaves none that cannot be found', async () => {
   await using home = new Home();
   const engine = await home.engine({});
-  const { parts, engine: other } = await compose({ home: home.path, settings: ONE });
-  const seen: { ran: boolean }[] = [];
+  const { parts, engine: other } = await compose({ home: home.path, settings: SETTINGS });
+  const commits: { ran: boolean }[] = [];
   const tasks: TaskStore = {
     ...parts.store.tasks,
     async commit(fence, change) {
       if (change.gate) {
         const { pid } = identityOf(change.gate);
         const ran = join(home.path, 'ran');
-        await until('it has run, or waits', () => existsSync(ran) || isIdle(pid));
-        seen.push({ ran: existsSync(ran) });
+        await until('the command has run, or waits', () => existsSync(ran) || isIdle(pid));
+        commits.push({ ran: existsSync(ran) });
       }
       return parts.store.tasks.commit(fence, change);
     },
@@ -69,15 +69,15 @@ test('a command runs only when its process is on record: killed before that, nob
   });
   const task = only(await orchestrator.run({ goal: 'x', gate: `touch ${join(home.path, 'ran')}` }));
   expect(task.state).toBe('done');
-  expect(seen).toEqual([{ ran: false }]);
+  expect(commits).toEqual([{ ran: false }]);
   await orchestrator.close();
   await other.close();
 });
 
-test('a directory that cannot be used for the gate is for a person: taking the task up again would be no use', async () => {
+test('a task asks a person if the directory of its gate cannot be opened, because a retry would fail as well', async () => {
   await using home = new Home();
   const engine = await home.engine({});
-  const { parts, engine: other } = await compose({ home: home.path, settings: ONE });
+  const { parts, engine: other } = await compose({ home: home.path, settings: SETTINGS });
   const open = () => Promise.reject(new ThroughlineError('storage_readonly', 'It cannot be made.'));
   const sandboxes = { ...parts.sandboxes, open };
   const settings = { ...parts.settings, parallel: 1 };
@@ -89,27 +89,27 @@ test('a directory that cannot be used for the gate is for a person: taking the t
   await other.close();
 });
 
-const ONE = { agents: { scripted: { adapter: 'scripted' } } };
+const SETTINGS = { agents: { scripted: { adapter: 'scripted' } } };
 
-/** It waits, and not for a process of its own. */
+/** Whether the process sleeps and has no child process. */
 function isIdle(pid: number): boolean {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') S ') && children === '';
 }
 
-test('of a long output the end is told, and how much was left out', async () => {
+test('the agent is told the end of a long output, and how much was left out', async () => {
   await using home = new Home();
   const tl = await home.open();
   const gate = 'for i in $(seq 1 20000); do echo "line $i"; done; exit 1';
   const task = only(await tl.tasks.run({ goal: 'x', gate, maxIterations: 2 }));
-  const [, told] = await promptsOf(tl, task);
-  expect(told).toContain('line 20000\n');
-  expect(told).not.toContain('line 1\n');
-  expect(told).toMatch(/\[\d{5,} characters before this are left out\]/);
-  expect(told?.length).toBeLessThan(20_000);
+  const [, prompt] = await promptsOf(tl, task);
+  expect(prompt).toContain('line 20000\n');
+  expect(prompt).not.toContain('line 1\n');
+  expect(prompt).toMatch(/\[\d{5,} characters before this are left out\]/);
+  expect(prompt?.length).toBeLessThan(20_000);
 });
 
-test('a gate that takes too long is ended with all that it started, and has failed', async () => {
+test('a gate that takes too long is ended with all processes that it started, and counts as failed', async () => {
   await using home = new Home();
   const tl = await home.open();
   const gate = { command: 'sleep 3600 & echo $! > pid; trap "" TERM; wait; wait', timeout: 3 };
@@ -117,10 +117,10 @@ test('a gate that takes too long is ended with all that it started, and has fail
   expect(task).toMatchObject({ state: 'failed', progress: { decision: { code: 'iterations_spent' } } });
   const { gates } = await tl.tasks.report(task.id);
   expect(gates[0]?.result).toMatchObject({ verdict: 'fail', summary: 'timed out after 3 s' });
-  await gone(home, task.progress.conversationId);
+  await untilBackgroundEnded(home, task.progress.conversationId);
 });
 
-test('a cancel reaches the gate and all that it started', async () => {
+test('a cancel ends the gate and all processes that it started', async () => {
   await using home = new Home();
   const tl = await home.open();
   const { tasks } = await tl.tasks.add({ goal: 'x', gate: 'sleep 3600 & echo $! > pid; wait' });
@@ -134,21 +134,21 @@ test('a cancel reaches the gate and all that it started', async () => {
   await tl.tasks.cancel(id);
   const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
-  await gone(home, task.progress.conversationId);
+  await untilBackgroundEnded(home, task.progress.conversationId);
 });
 
-test('an answer that is no verdict is asked for once more, and then a person is', async () => {
+test('a judge whose answer is no verdict is asked once more; then the task asks a person', async () => {
   await using home = new Home({ worker: {}, judge: {} });
   const tl = await home.open();
   const plan = { goal: 'x', agent: 'worker', gate: { agent: 'judge', ask: '/say It is fine.' } };
   const task = only(await tl.tasks.run(plan));
   expect(task).toMatchObject({ state: 'asking', progress: { turns: 3, decision: { code: 'gate_broken' } } });
   expect(task.progress.decision?.reason).toContain('it is not a JSON object');
-  const asked = await tl.engine.turns(`task/${task.id}/gate`);
-  expect(asked).toHaveLength(2);
+  const gateTurns = await tl.engine.turns(`task/${task.id}/gate`);
+  expect(gateTurns).toHaveLength(2);
 });
 
-test('a working directory that is gone by then is for a person, and nothing is sent', async () => {
+test('a task whose working directory was deleted before it starts asks a person, and nothing is sent', async () => {
   await using home = new Home();
   const tl = await home.open();
   const there = join(home.path, 'there');
@@ -175,13 +175,14 @@ test('a working directory that does not exist is refused, and nothing is stored'
   expect(await tl.tasks.list()).toEqual([]);
 });
 
+/** The file into which the gate writes the pid of its background process. */
 async function pidFile(home: Home, conversation: string | null): Promise<string> {
   const [row] = home.query<{ sandbox: string }>('SELECT sandbox FROM conversations WHERE id = ?', conversation ?? '');
   return join(home.sandboxes, row?.sandbox ?? '', 'work', 'pid');
 }
 
-/** The process that the gate had left in the background. */
-async function gone(home: Home, conversation: string | null): Promise<void> {
+/** Waits until the background process of the gate has ended. A zombie has ended, too. */
+async function untilBackgroundEnded(home: Home, conversation: string | null): Promise<void> {
   const pid = Number(readFileSync(await pidFile(home, conversation), 'utf8'));
   expect(pid).toBeGreaterThan(1);
   await until('it has ended', async () => {

@@ -8,21 +8,21 @@ import { until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only, promptsOf, reportLine } from './support.ts';
 
-test('without a gate the end of the first turn is the end of the task', async () => {
+test('a task without a gate is done after its first turn', async () => {
   await using home = new Home();
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: 'Say hello.' }));
   expect(task).toMatchObject({ state: 'done', progress: { turns: 1, decision: { code: 'no_gate' } } });
 });
 
-test('it is given up when its turns are used up', async () => {
+test('a task fails when its turns are used up', async () => {
   await using home = new Home();
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: 'x', gate: 'false', maxIterations: 3 }));
   expect(task).toMatchObject({ state: 'failed', progress: { turns: 3, decision: { code: 'iterations_spent' } } });
 });
 
-test('a question that nobody answered before the gate failed is a reason to ask, not to try again', async () => {
+test('if nobody answered a permission and the gate then failed, the task asks a person and does not retry', async () => {
   await using home = new Home();
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: '/ask May I write a.txt?', gate: 'false' }));
@@ -39,7 +39,7 @@ test('a question that nobody answered before the gate failed is a reason to ask,
   expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'asking', progress: { denied: 2 } });
 });
 
-test('a task whose questions were denied can be retried so that somebody is asked', async () => {
+test('a task whose permissions were denied can be retried with permissions that a person answers', async () => {
   await using home = new Home();
   const tl = await home.open();
   const goal = '/ask May I?\n/tool touch made';
@@ -58,7 +58,7 @@ test('a task whose questions were denied can be retried so that somebody is aske
   expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'done', progress: { denied: 1 } });
 });
 
-test('no turn begins when the budget is spent, however many there could be', async () => {
+test('no turn begins when the budget is spent, even if more turns are allowed', async () => {
   await using home = new Home();
   const tl = await home.open();
   const gate = 'echo "/usage 60 1"; exit 1';
@@ -72,7 +72,8 @@ test('no turn begins when the budget is spent, however many there could be', asy
   expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 4 } });
 });
 
-const SAYS = {
+/** An update that spends the whole budget, for each budget. */
+const SPENDING_UPDATE = {
   $1: { sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount: 1.5, currency: 'USD' } },
   '100 tokens': { sessionUpdate: SPENT, inputTokens: 90, outputTokens: 10 },
 } as const;
@@ -81,16 +82,16 @@ test.each([
   ['$1', 'work'],
   ['100 tokens', 'work'],
   ['100 tokens', 'gate'],
-] as const)('a budget of %s is spent in a turn of %s: it is cancelled in the middle', async (budget, purpose) => {
+] as const)('a turn that spends the whole budget (%s, turn of the %s) is cancelled', async (budget, purpose) => {
   await using home = new Home();
   const costly = (session: AgentSession) =>
     changedPrompt(session, async function* (prompt) {
       for await (const event of session.prompt(prompt)) {
         yield event;
-        if (event.type === 'update') yield { type: 'update', update: SAYS[budget] as unknown as Update };
+        if (event.type === 'update') yield { type: 'update', update: SPENDING_UPDATE[budget] as unknown as Update };
       }
     });
-  // The first session is that of the work, the second one that of the judge.
+  // The first session is that of the work, the second that of the judge.
   let opened = 0;
   const applies = () => {
     opened += 1;
@@ -111,7 +112,7 @@ test.each([
   await other.engine.close();
 });
 
-test('no judge is asked when the budget is spent, and when a person raises it one is', async () => {
+test('no judge is asked when the budget is spent; it is asked when a person has raised the budget', async () => {
   await using home = new Home({ worker: {}, judge: {} });
   const tl = await home.open();
   const plan = { goal: '/usage 60 1', agent: 'worker', gate: { agent: 'judge' }, budget: '50 tokens' };
@@ -124,14 +125,14 @@ test('no judge is asked when the budget is spent, and when a person raises it on
   expect((await tl.engine.turns(`task/${task.id}/gate`))[0]).toMatchObject({ state: 'completed' });
 });
 
-test('a budget in USD on an agent that does not say what it costs is for a person', async () => {
+test('a task with a budget in USD asks a person if its agent reports no cost', async () => {
   await using home = new Home();
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: 'x', gate: 'false', budget: '$1' }));
   expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'cost_unknown' } } });
 });
 
-test('so it is on a judge that does not say what it costs, whatever the agent says', async () => {
+test('a task with a budget in USD asks a person if its judge reports no cost, even if its agent does', async () => {
   await using home = new Home();
   const priced = (session: AgentSession) =>
     changedPrompt(session, async function* (prompt) {
@@ -150,19 +151,19 @@ test('so it is on a judge that does not say what it costs, whatever the agent sa
   await other.engine.close();
 });
 
-test('a turn that is interrupted is for a person, who may have it gone on with', async () => {
+test('after an interrupted turn the task asks a person, who can retry it with a message', async () => {
   await using home = new Home();
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: 'The codeword is amber.\n/tool write x\n/die' }));
   expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'turn_interrupted' } } });
   await tl.tasks.retry(task.id, { say: 'Never mind the end of it.' });
   const again = only(await tl.tasks.waitFor([task.id]));
-  // The goal is in the prompt once more, and so it dies once more: what counts is that the person was heard.
+  // The prompt contains the goal again, so the agent dies again. This test checks that the prompt has the message of the person.
   expect(again.state).toBe('asking');
   expect((await promptsOf(tl, task))[1]).toMatch(/^A person says: Never mind the end of it\.\n\nThe goal is still:/);
 });
 
-test('an interrupted turn is tried again as often as the task itself says, and told what it was', async () => {
+test('an interrupted turn is retried as often as the task allows, and each retry refers to the turn before it', async () => {
   await using home = new Home();
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: '/tool write x\n/die', retryInterrupted: 2 }));
@@ -177,7 +178,7 @@ test('an interrupted turn is tried again as often as the task itself says, and t
   expect(turns.map(({ retryOf }) => retryOf)).toEqual([null, turns[0]?.id, turns[1]?.id]);
 });
 
-test('a turn that fails is for a person, with the reason', async () => {
+test('after a failed turn the task asks a person, with the reason', async () => {
   await using home = new Home();
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: '/fail agent_failed' }));
@@ -185,7 +186,7 @@ test('a turn that fails is for a person, with the reason', async () => {
   expect(task.progress.decision?.reason).toContain('failed as asked');
 });
 
-test('a task is cancelled in the middle of a turn, and its agent stops', async () => {
+test('a task that is cancelled during a turn cancels that turn', async () => {
   await using home = new Home();
   const tl = await home.open();
   const { tasks } = await tl.tasks.add({ goal: '/hang', gate: 'false' });
@@ -198,7 +199,7 @@ test('a task is cancelled in the middle of a turn, and its agent stops', async (
   expect(turn?.state).toBe('cancelled');
 });
 
-test('a cancel from another process reaches it', async () => {
+test('a task can be cancelled from another process', async () => {
   await using home = new Home();
   const [tl, other] = await Promise.all([home.open(), home.host()]);
   const { tasks } = await tl.tasks.add({ goal: '/hang' });
@@ -208,7 +209,7 @@ test('a cancel from another process reaches it', async () => {
   expect(only(await tl.tasks.waitFor([id])).state).toBe('cancelled');
 });
 
-test('what comes after a task begins when it is done, and waits when it is not', async () => {
+test('a task begins when all tasks in its "after" are done, and waits if one of them failed', async () => {
   await using home = new Home();
   const tl = await home.open();
   const plan = [
@@ -222,7 +223,7 @@ test('what comes after a task begins when it is done, and waits when it is not',
   expect(d?.startedAt).toBeGreaterThanOrEqual(a?.endedAt ?? Number.POSITIVE_INFINITY);
 });
 
-test('how many of a plan run at once is kept with it: whoever goes on keeps to it', async () => {
+test('the "parallel" of a plan is stored, and the process that resumes the plan observes it', async () => {
   await using home = new Home();
   const host = await home.host();
   const goals = ['/slow-tool wait effects 600000', ...Array.from({ length: 5 }, (_, i) => `${i}`)];
@@ -236,7 +237,7 @@ test('how many of a plan run at once is kept with it: whoever goes on keeps to i
   expect(running()).toBe(0);
   const events = home.query<{ kind: string }>("SELECT kind FROM task_events WHERE kind <> 'task.added' ORDER BY no");
   const starts = events.flatMap(({ kind }, i) => (kind === 'task.started' ? [i] : []));
-  // Between two that begin, one has come to rest, or was given back.
+  // Between two starts, a task was decided or given back.
   for (const [n, at] of starts.slice(1).entries()) {
     const between = events.slice(starts[n], at).map(({ kind }) => kind);
     expect(between.some((kind) => kind === 'task.decided' || kind === 'task.queued')).toBe(true);
@@ -244,7 +245,7 @@ test('how many of a plan run at once is kept with it: whoever goes on keeps to i
   expect(starts).toHaveLength(goals.length + 1);
 });
 
-test('the same plan under the same request id is done once', async () => {
+test('the same plan with the same request id is carried out once', async () => {
   await using home = new Home();
   const tl = await home.open();
   const plan = { goal: 'x' };
@@ -254,7 +255,7 @@ test('the same plan under the same request id is done once', async () => {
   await expect(tl.tasks.add({ goal: 'y' }, { requestId: 'nightly' })).rejects.toMatchObject({ code: 'conflict' });
 });
 
-test('a board is followed live, from any number, without gaps', async () => {
+test('the events of tasks are followed live, without gaps', async () => {
   await using home = new Home();
   const tl = await home.open();
   const stop = new AbortController();
@@ -273,7 +274,7 @@ test('a board is followed live, from any number, without gaps', async () => {
   expect(kinds).toEqual(['task.added', 'task.started', 'task.opened', 'task.turned', 'task.gated', 'task.decided']);
 });
 
-test('what tasks have cost adds up, by task, milestone, owner and day, to what the agents have said', async () => {
+test('the usage of tasks adds up, by milestone, owner and day, to what the agents reported', async () => {
   await using home = new Home();
   const tl = await home.open();
   const ann = tl.as('ann');

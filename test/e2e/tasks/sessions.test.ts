@@ -9,10 +9,10 @@ import { Home } from '../support/home.ts';
 import { only } from './support.ts';
 
 const words = (n: number) => Array.from({ length: n }, (_, i) => `word-${i + 1}`);
-const told = (word: string) => ({ goal: `The codeword is ${word}. ${WHICH_CODEWORDS}` });
+const goalWith = (word: string) => ({ goal: `The codeword is ${word}. ${WHICH_CODEWORDS}` });
 
-/** What the agent knew at the end of each of the task's turns. */
-async function knewIn(tl: Throughline, task: Task): Promise<string[][]> {
+/** The codewords that the session had at the end of each turn of work. */
+async function codewordsByTurn(tl: Throughline, task: Task): Promise<string[][]> {
   const { turns } = await tl.tasks.report(task.id);
   const work = turns.filter(({ purpose }) => purpose === 'work');
   return Promise.all(work.map(async ({ turnId }) => codewordsIn((await tl.engine.answerOf(turnId ?? '')).reply)));
@@ -23,12 +23,12 @@ const sessionsOf = async (tl: Throughline, task: Task) =>
 test.each([
   ['one after another', 1],
   ['at the same time', 5],
-])('ten tasks %s have ten sessions, and none knows of another', async (_, parallel) => {
+])('ten tasks %s have ten sessions, and none has the codeword of another', async (_, parallel) => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 60_000 } });
   const tl = await home.open({ maxWarm: 0 });
-  const tasks = await tl.tasks.run({ parallel, tasks: words(10).map(told) });
+  const tasks = await tl.tasks.run({ parallel, tasks: words(10).map(goalWith) });
   expect(tasks.map(({ state }) => state)).toEqual(Array(10).fill('done'));
-  expect(await Promise.all(tasks.map((task) => knewIn(tl, task)))).toEqual(words(10).map((word) => [[word]]));
+  expect(await Promise.all(tasks.map((task) => codewordsByTurn(tl, task)))).toEqual(words(10).map((word) => [[word]]));
   const sessions = (await Promise.all(tasks.map((task) => sessionsOf(tl, task)))).flat();
   expect(new Set(sessions).size).toBe(10);
   expect(sessions).not.toContain(null);
@@ -40,21 +40,24 @@ const GATE = `n=$(cat n 2>/dev/null || echo 1); echo $((n + 1)) > n; echo "The c
 test.each([
   ['kept', 1],
   ['fresh', 3],
-] as const)('"%s": %i sessions in three turns, and each turn knows all that was said', async (sessions, count) => {
-  await using home = new Home();
-  const tl = await home.open();
-  const task = only(await tl.tasks.run({ ...told('goal'), gate: GATE, sessions }));
-  expect(task).toMatchObject({ state: 'done', sessions, progress: { turns: 3 } });
-  expect((await knewIn(tl, task)).at(-1)).toEqual(expect.arrayContaining(['goal', 'gate-1', 'gate-2']));
-  expect(new Set(await sessionsOf(tl, task)).size).toBe(count);
-});
+] as const)(
+  '"sessions": "%s" gives %i sessions in three turns, and the last turn has everything that was said before',
+  async (sessions, count) => {
+    await using home = new Home();
+    const tl = await home.open();
+    const task = only(await tl.tasks.run({ ...goalWith('goal'), gate: GATE, sessions }));
+    expect(task).toMatchObject({ state: 'done', sessions, progress: { turns: 3 } });
+    expect((await codewordsByTurn(tl, task)).at(-1)).toEqual(expect.arrayContaining(['goal', 'gate-1', 'gate-2']));
+    expect(new Set(await sessionsOf(tl, task)).size).toBe(count);
+  },
+);
 
-test('"blank": three sessions in three turns, each knows the goal and the last gate, and the receipts say so', async () => {
+test('"sessions": "blank" gives three sessions in three turns, each with only the goal and the last gate, as the receipts say', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const task = only(await tl.tasks.run({ ...told('goal'), gate: GATE, sessions: 'blank' }));
+  const task = only(await tl.tasks.run({ ...goalWith('goal'), gate: GATE, sessions: 'blank' }));
   expect(task).toMatchObject({ state: 'done', sessions: 'blank', progress: { turns: 3 } });
-  expect(await knewIn(tl, task)).toEqual([
+  expect(await codewordsByTurn(tl, task)).toEqual([
     ['goal', 'gate-'],
     ['gate-1', 'goal'],
     ['gate-2', 'goal'],
@@ -69,28 +72,28 @@ test('"blank": three sessions in three turns, each knows the goal and the last g
 });
 
 test.each(['kept', 'fresh', 'blank'] as const)(
-  'a session that the caller names wins over "%s", and no other task has it',
+  'a session that the caller names overrides "%s", and no other task uses it',
   async (sessions) => {
     await using home = new Home({ claude: { dir: '../../storage' } });
-    const session = await sessionOfOld(join(home.sandboxes, 'storage'));
+    const session = await createSession(join(home.sandboxes, 'storage'));
     const tl = await home.open();
     const plan = [
-      { ...told('new'), session, gate: GATE, sessions },
-      { ...told('next'), sessions },
+      { ...goalWith('new'), session, gate: GATE, sessions },
+      { ...goalWith('next'), sessions },
     ];
     const [named, next] = (await tl.tasks.run({ parallel: 1, tasks: plan })) as [Task, Task];
     expect(new Set(await sessionsOf(tl, named))).toEqual(new Set([session]));
-    expect((await knewIn(tl, named)).at(-1)).toEqual(expect.arrayContaining(['old', 'new', 'gate-2']));
+    expect((await codewordsByTurn(tl, named)).at(-1)).toEqual(expect.arrayContaining(['old', 'new', 'gate-2']));
     expect(await sessionsOf(tl, next)).not.toContain(session);
-    expect(await knewIn(tl, next)).toEqual([['next']]);
-    const again = only(await tl.tasks.run({ ...told('again'), session }));
+    expect(await codewordsByTurn(tl, next)).toEqual([['next']]);
+    const again = only(await tl.tasks.run({ ...goalWith('again'), session }));
     expect(again).toMatchObject({ state: 'asking', progress: { decision: { code: 'turn_failed' } } });
     expect(await sessionsOf(tl, again)).toEqual([null]);
   },
 );
 
-/** A session that the agent has had without us. */
-async function sessionOfOld(dir: string): Promise<string> {
+/** Creates a session of the agent without Throughline. Its codeword is "old". */
+async function createSession(dir: string): Promise<string> {
   mkdirSync(dir, { recursive: true });
   const sandboxes = new TestSandboxes();
   try {
@@ -104,7 +107,7 @@ async function sessionOfOld(dir: string): Promise<string> {
   }
 }
 
-test('what can never be honoured is refused when the plan is read, and nothing is stored', async () => {
+test('a plan that can never be carried out is refused when it is added, and nothing is stored', async () => {
   await using home = new Home({ able: {}, forgetful: { resume: 'none' } });
   const tl = await home.open();
   const refused = (plan: TaskPlan, why: RegExp) => refusedWith('refused', tl.tasks.add(plan), why);
@@ -132,7 +135,7 @@ test('what can never be honoured is refused when the plan is read, and nothing i
   await tl.tasks.waitFor([only(tasks).id]);
 });
 
-test('tasks of a milestone share its context: the third knows what the first was told', async () => {
+test('tasks of a milestone share its context: the last one has the codewords of the others', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
   const tl = await home.open();
   const tasks = [
@@ -142,18 +145,18 @@ test('tasks of a milestone share its context: the third knows what the first was
     { goal: WHICH_CODEWORDS, milestone: 'm' },
   ];
   const done = (await tl.tasks.run({ parallel: 4, tasks })) as [Task, Task, Task, Task];
-  expect(await knewIn(tl, done[3])).toEqual([['first', 'second']]);
+  expect(await codewordsByTurn(tl, done[3])).toEqual([['first', 'second']]);
   expect(new Set([...(await sessionsOf(tl, done[0])), ...(await sessionsOf(tl, done[3]))]).size).toBe(1);
   expect(done[0].progress.conversationId).toBe(done[3].progress.conversationId);
   expect(done[1].progress.conversationId).not.toBe(done[0].progress.conversationId);
 });
 
-test('a session that is locked is waited for, and the report counts it', async () => {
+test('a task waits for its locked session, and the report counts the waits', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
   const tl = await home.open({ maxWarm: 0, lock: { firstMs: 20, longestMs: 50, totalMs: 600_000 } });
   const { tasks } = await tl.tasks.add({ goal: 'x', gate: 'test -f done || { touch done; false; }' });
   const { id } = only(tasks);
-  const state = () =>
+  const storage = () =>
     join(
       home.sandboxes,
       home.query<{ sandbox: string }>('SELECT sandbox FROM conversations')[0]?.sandbox ?? '',
@@ -162,7 +165,7 @@ test('a session that is locked is waited for, and the report counts it', async (
     );
   const locked = () => home.query("SELECT no FROM events WHERE kind = 'session.locked'").length > 1;
   await until('it waits', async () => locked());
-  for (const name of readdirSync(state())) if (name.endsWith('.lock')) rmSync(join(state(), name));
+  for (const name of readdirSync(storage())) if (name.endsWith('.lock')) rmSync(join(storage(), name));
   const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'done', progress: { turns: 2 } });
   expect(task.progress.lockWaits.count).toBeGreaterThan(1);
