@@ -3,14 +3,17 @@ import { parseOrigins } from '../../../../src/faces/http/access/origins.ts';
 import { Caller } from '../support/caller.ts';
 import { ServedHome } from '../support/served-home.ts';
 
-describe('from which page', () => {
+const cors = (headers: Headers) =>
+  Object.fromEntries([...headers].filter(([name]) => /^(access-control|vary|cross-origin)/.test(name)));
+
+describe('a server without allowed origins', () => {
   test.each([
     { origin: 'https://evil.example' },
     { origin: 'null' },
     { origin: 'http://127.0.0.1:1' },
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
-  ])('another one is served nothing, not even with the token: %o', async (headers) => {
+  ])('refuses a page of another origin, even with the token: %o', async (headers) => {
     await using home = await ServedHome.start();
     const { status, body } = await home.caller.with(headers).post('/conversations', { key: 'csrf' });
     expect({ status, ...body }).toMatchObject({
@@ -21,7 +24,7 @@ describe('from which page', () => {
     expect((await home.caller.get('/conversations/csrf')).status).toBe(404);
   });
 
-  test('no answer allows other pages to read it', async () => {
+  test('sends no header that allows other pages to read an answer', async () => {
     await using home = await ServedHome.start();
     const { headers } = await home.caller.get('/conversations');
     expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
@@ -31,7 +34,7 @@ describe('from which page', () => {
     expect((await home.caller.ask('OPTIONS', '/conversations')).status).toBe(405);
   });
 
-  test('a method that a path does not have is refused with those that it has', async () => {
+  test('refuses a method that a path does not have, and names the methods that it has', async () => {
     await using home = await ServedHome.start();
     for (const [method, path, status, allow] of [
       ['PUT', '/conversations', 405, 'GET, POST'],
@@ -42,20 +45,27 @@ describe('from which page', () => {
       ['PUT', '/nothing', 404, null],
       ['POST', '/nothing', 404, null],
     ] as const) {
-      const { status: got, headers } = await home.caller.ask(method, path);
-      expect([method, path, got, headers.get('allow')]).toEqual([method, path, status, allow]);
+      const answer = await home.caller.ask(method, path);
+      expect([method, path, answer.status, answer.headers.get('allow')]).toEqual([method, path, status, allow]);
     }
+  });
+
+  test('lets every page request /livez, and nothing else', async () => {
+    await using home = await ServedHome.start();
+    const page = new Caller(home.url, { 'sec-fetch-site': 'cross-site' });
+    const live = await page.get('//livez');
+    expect([live.status, cors(live.headers)]).toEqual([200, { 'cross-origin-resource-policy': 'cross-origin' }]);
+    for (const path of ['//healthz', '//readyz', '//openapi.json', '/conversations'])
+      expect((await page.get(path)).status).toBe(403);
   });
 });
 
-describe('a page of an origin that is allowed', () => {
+describe('a page of an allowed origin', () => {
   const APP = 'https://app.example.org';
   const FROM = { origin: APP, 'sec-fetch-site': 'cross-site' };
   const server = { allowOrigins: [APP, 'http://localhost:5173'] };
-  const cors = (headers: Headers) =>
-    Object.fromEntries([...headers].filter(([name]) => /^(access-control|vary|cross-origin)/.test(name)));
 
-  test('may ask with a key, read the answer and the errors, and follow', async () => {
+  test('may send requests with a key, read answers and errors, and follow a conversation', async () => {
     await using home = await ServedHome.start({ server });
     const { caller } = await home.key('ann', ['read', 'prompt']);
     const app = caller.with(FROM);
@@ -73,7 +83,7 @@ describe('a page of an origin that is allowed', () => {
     ] as const) {
       expect({ status, ...cors(headers) }).toEqual({ status, ...allowed });
     }
-    // A page can never use the token, so it is not told of it.
+    // A page can never use the token, so the hint does not name it.
     const { hint } = (await new Caller(home.url, FROM).get('/conversations')).body as { hint: string };
     expect(hint).toBe('Send "Authorization: Bearer …" with a key ("throughline keys create").');
     const stream = await fetch(`${home.url}/v1/conversations/chat/events`, {
@@ -81,54 +91,54 @@ describe('a page of an origin that is allowed', () => {
     });
     expect([stream.status, cors(stream.headers)]).toEqual([200, allowed]);
     await stream.body?.cancel();
-    // Without credentials: no answer ever allows cookies.
+    // This header would allow cookies.
     expect([...made.headers.keys()]).not.toContain('access-control-allow-credentials');
   });
 
-  test('is told beforehand what it may send', async () => {
+  test('gets the methods and headers that it may send as the answer to a preflight request', async () => {
     await using home = await ServedHome.start({ server });
-    const asking = { ...FROM, 'access-control-request-method': 'DELETE', 'access-control-request-headers': 'x' };
-    const asked = await new Caller(home.url, asking).ask('OPTIONS', '/conversations/chat');
-    expect(asked.status).toBe(204);
+    const request = { ...FROM, 'access-control-request-method': 'DELETE', 'access-control-request-headers': 'x' };
+    const preflight = await new Caller(home.url, request).ask('OPTIONS', '/conversations/chat');
+    expect(preflight.status).toBe(204);
     const answer = {
       ...{ 'access-control-allow-origin': APP, 'access-control-max-age': '600' },
       'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
       'access-control-allow-headers':
         'authorization, content-type, last-event-id, throughline-interface, throughline-owner',
     };
-    expect(cors(asked.headers)).toMatchObject(answer);
-    expect(asked.headers.get('vary')).toMatch(/^Origin, Access-Control-Request-Method/);
-    expect(asked.headers.has('access-control-allow-private-network')).toBe(false);
-    const local = { ...asking, 'access-control-request-private-network': 'true' };
-    const near = await new Caller(home.url, local).ask('OPTIONS', '/conversations/chat');
-    expect(cors(near.headers)).toMatchObject({ ...answer, 'access-control-allow-private-network': 'true' });
+    expect(cors(preflight.headers)).toMatchObject(answer);
+    expect(preflight.headers.get('vary')).toMatch(/^Origin, Access-Control-Request-Method/);
+    expect(preflight.headers.has('access-control-allow-private-network')).toBe(false);
+    const privateRequest = { ...request, 'access-control-request-private-network': 'true' };
+    const privatePreflight = await new Caller(home.url, privateRequest).ask('OPTIONS', '/conversations/chat');
+    expect(cors(privatePreflight.headers)).toMatchObject({ ...answer, 'access-control-allow-private-network': 'true' });
     expect((await new Caller(home.url, FROM).ask('OPTIONS', '/conversations')).status).toBe(405);
   });
 
   test.each([
     ['another name', 'https://evil.example'],
     ['a longer name', 'https://app.example.org.evil.example'],
-    ['a name below it', 'https://x.app.example.org'],
-    ['the name above it', 'https://example.org'],
+    ['a subdomain', 'https://x.app.example.org'],
+    ['the parent domain', 'https://example.org'],
     ['another port', 'https://app.example.org:8443'],
     ['no TLS', 'http://app.example.org'],
     ['no origin', 'null'],
     ['a path', 'https://app.example.org/'],
     ['another case', 'https://APP.example.org'],
     ['a star', '*'],
-  ])('is that one and no other: %s', async (_, origin) => {
+  ])('is allowed only if its origin is exactly the same, not with %s', async (_, origin) => {
     await using home = await ServedHome.start({ server });
     const { caller } = await home.key('ann', ['read', 'prompt']);
-    const asking = { origin, 'sec-fetch-site': 'cross-site', 'access-control-request-method': 'POST' };
+    const request = { origin, 'sec-fetch-site': 'cross-site', 'access-control-request-method': 'POST' };
     for (const method of ['POST', 'OPTIONS']) {
-      const { status, body, headers } = await caller.with(asking).ask(method, '/conversations', { key: 'x' });
+      const { status, body, headers } = await caller.with(request).ask(method, '/conversations', { key: 'x' });
       expect({ status, code: body.code }).toEqual({ status: 403, code: 'forbidden' });
       expect(body.detail).toBe(
         origin === 'null'
           ? 'A page without an origin may not use this server.'
           : `Pages of ${origin} may not use this server.`,
       );
-      // What could not be allowed is not suggested.
+      // The hint suggests --allow-origin only for an origin that can be allowed.
       const suggested = /^https:\/\/[a-z.]+(:\d+)?$/.test(origin);
       expect(body.hint).toMatch(
         suggested ? /^To allow them, start it with .*Or let the page call/ : /^Let the page call/,
@@ -142,7 +152,7 @@ describe('a page of an origin that is allowed', () => {
     expect((await caller.get('/conversations')).body.conversations).toEqual([]);
   });
 
-  test('has neither the token nor the cookie, and nothing but the interface', async () => {
+  test('can use neither the token nor the cookie, and only the paths of the interface', async () => {
     await using home = await ServedHome.start({ server });
     const token = await home.caller.with(FROM).get('/conversations');
     expect(token).toMatchObject({ status: 403, body: { detail: expect.stringContaining('needs a key') } });
@@ -158,20 +168,11 @@ describe('a page of an origin that is allowed', () => {
     for (const path of ['//', '//metrics', '//backup', `/${(await home.newLink()).slice(home.url.length)}`]) {
       const { status, body } = await app.get(path);
       expect({ path, status, code: body.code }).toEqual({ path, status: 403, code: 'forbidden' });
-      // It is allowed already: allowing it would change nothing.
+      // The origin is allowed already, so the hint must not suggest to allow it.
       expect(body.detail).toBe(`Pages of ${APP} may use only /v1, the health and the OpenAPI document of this server.`);
       expect(body.hint).not.toContain('--allow-origin');
     }
     for (const path of ['//livez', '//openapi.json']) expect((await app.get(path)).status).toBe(200);
-  });
-
-  test('every page may notice that there is a server, and nothing more', async () => {
-    await using home = await ServedHome.start();
-    const page = new Caller(home.url, { 'sec-fetch-site': 'cross-site' });
-    const noticed = await page.get('//livez');
-    expect([noticed.status, cors(noticed.headers)]).toEqual([200, { 'cross-origin-resource-policy': 'cross-origin' }]);
-    for (const path of ['//healthz', '//readyz', '//openapi.json', '/conversations'])
-      expect((await page.get(path)).status).toBe(403);
   });
 });
 
@@ -184,7 +185,7 @@ test.each([
   ['tauri://localhost', 'tauri://localhost'],
   ['chrome-extension://abcdef', 'chrome-extension://abcdef'],
   ['https://münchen.example', 'https://xn--mnchen-3ya.example'],
-])('an origin is taken as browsers write it: %s', (given, origin) => {
+])('an allowed origin is written as browsers write it: %s', (given, origin) => {
   expect([...parseOrigins([given])]).toEqual([origin]);
 });
 
@@ -203,44 +204,43 @@ test.each([
   'file://tmp',
   'http://app.example.org',
   'http://192.168.1.5:3000',
-])('what is no exact and safe origin is refused: %j', (given) => {
+])('an origin that is not exact or not safe is refused: %j', (given) => {
   expect(() => parseOrigins([given])).toThrow(/is not an origin|could change the pages/);
 });
 
 describe('the cookie of the page', () => {
-  test('a link works once, for a cookie that no script reads and no other site sends', async () => {
+  test('is set by a sign-in link, once, and is hidden from scripts and other sites', async () => {
     await using home = await ServedHome.start();
     const link = (await home.newLink()).slice(home.url.length);
     const browser = new Caller(home.url, { 'sec-fetch-site': 'none' });
-    const entered = await browser.get(`/${link}`);
-    expect(entered.status).toBe(303);
-    expect(entered.headers.get('set-cookie')).toMatch(
+    const signedIn = await browser.get(`/${link}`);
+    expect(signedIn.status).toBe(303);
+    expect(signedIn.headers.get('set-cookie')).toMatch(
       new RegExp(`^throughline-${home.port}=.*; Path=/; HttpOnly; SameSite=Strict; Max-Age=\\d+$`),
     );
     expect((await browser.get(`/${link}`)).status).toBe(401);
     expect((await browser.get('//enter?code=guess')).status).toBe(401);
   });
 
-  test('counts only with the word of the browser that a page of ours asked', async () => {
+  test('is accepted only with the headers that a browser sends for a page of this server', async () => {
     await using home = await ServedHome.start();
     const { headers } = await new Caller(home.url, {}).get(`/${(await home.newLink()).slice(home.url.length)}`);
     const cookie = (headers.get('set-cookie') ?? '').split(';')[0] as string;
-    const ours = { cookie, 'sec-fetch-site': 'same-origin', origin: home.url };
-    const create = (given: Record<string, string>) =>
-      new Caller(home.url, given).post('/conversations', { key: 'mine' }).then(({ status }) => status);
-    expect(await create(ours)).toBe(200);
+    const create = (headers: Record<string, string>) =>
+      new Caller(home.url, headers).post('/conversations', { key: 'mine' }).then(({ status }) => status);
+    expect(await create({ cookie, 'sec-fetch-site': 'same-origin', origin: home.url })).toBe(200);
     expect(await create({ cookie, origin: home.url })).toBe(401);
     expect(await create({ cookie, 'sec-fetch-site': 'same-origin' })).toBe(401);
     expect(await create({ cookie, 'sec-fetch-site': 'none', origin: home.url })).toBe(401);
     expect(await create({ cookie })).toBe(401);
-    const look = (given: Record<string, string>) =>
+    const list = (given: Record<string, string>) =>
       new Caller(home.url, { cookie, ...given }).get('/conversations').then(({ status }) => status);
-    expect(await look({ 'sec-fetch-site': 'same-origin' })).toBe(200);
-    expect(await look({ 'sec-fetch-site': 'none' })).toBe(200);
-    expect(await look({})).toBe(401);
-    expect(await look({ 'sec-fetch-site': 'same-origin', cookie: `${cookie}; ${cookie}` })).toBe(401);
-    expect(await look({ 'sec-fetch-site': 'same-origin', cookie: cookie.replace(/=\d/, '=9') })).toBe(401);
-    expect(await look({ 'sec-fetch-site': 'same-origin', authorization: 'Bearer wrong' })).toBe(401);
-    expect(await look({ 'sec-fetch-site': 'same-origin', 'throughline-owner': 'ann' })).toBe(403);
+    expect(await list({ 'sec-fetch-site': 'same-origin' })).toBe(200);
+    expect(await list({ 'sec-fetch-site': 'none' })).toBe(200);
+    expect(await list({})).toBe(401);
+    expect(await list({ 'sec-fetch-site': 'same-origin', cookie: `${cookie}; ${cookie}` })).toBe(401);
+    expect(await list({ 'sec-fetch-site': 'same-origin', cookie: cookie.replace(/=\d/, '=9') })).toBe(401);
+    expect(await list({ 'sec-fetch-site': 'same-origin', authorization: 'Bearer wrong' })).toBe(401);
+    expect(await list({ 'sec-fetch-site': 'same-origin', 'throughline-owner': 'ann' })).toBe(403);
   });
 });
