@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
-import { codewordsIn, refusedWith, run, until, WHICH_CODEWORDS } from '../support/conversations.ts';
+import type { Write } from '../../../src/ports/store/writes.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { codewordsIn, event, refusedWith, run, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-// Ways in which a conversation could have gone on without its history, with nobody saying so.
+// Cases in which a conversation could continue without its history although no receipt says so.
 
-test('our id serves wherever the key does: a fork without a key is gone on with by its id', async () => {
+test('a conversation is found by its id as well as by its key: a fork without a key continues under its id', async () => {
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('chat').ask('The codeword is amber.');
@@ -15,45 +17,50 @@ test('our id serves wherever the key does: a fork without a key is gone on with 
   await refusedWith('conflict', tl.engine.fork('chat', { key: id }), /already/);
 });
 
-test('a session of long ago may be gone back to by its own conversation, and by no other', async () => {
+test('an old session can be used again by its own conversation, and by no other', async () => {
   await using home = new Home({ a: { ids: 'rotating' } });
   const tl = await home.open();
   const { engine } = tl;
   await engine.ensure({ key: 'chat' });
   const { turn } = await run(engine, 'chat', 'The codeword is amber.');
   const first = turn.sessionId ?? expect.unreachable();
+  // Each turn has a new session: more than the 20 that a worker reads.
   for (let i = 0; i < 22; i += 1) await run(engine, 'chat', `Turn ${i}.`);
-  // It is still the conversation's own, and healthy: it may be gone back to.
+  // It still belongs to the conversation, and the agent still has it.
   const back = await run(engine, 'chat', WHICH_CODEWORDS, { session: first });
   expect(back.turn.state).toBe('completed');
   expect(codewordsIn(back.reply)).toEqual(['amber']);
-  // Another conversation may not have it, also when it is closed there.
+  // Another conversation cannot use it.
   await engine.ensure({ key: 'other' });
   await refusedWith('refused', engine.submit('other', WHICH_CODEWORDS, { session: first }), /in use elsewhere/);
 });
 
-test('after a turn with the policy "off", also one whose worker died at its end, the next has the history', async () => {
+test('a turn with the policy "off" closes its session in the commit that ends it, and the next turn has the history', async () => {
   await using home = new Home();
-  const { engine } = await home.open();
+  const commits: (readonly Write[])[] = [];
+  const store = (real: Store): Store => ({
+    ...real,
+    commit: (fence, counter, writes) => {
+      commits.push(writes);
+      return real.commit(fence, counter, writes);
+    },
+  });
+  const engine = await home.engine({ store });
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
   const off = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { policy: 'off' } });
   expect(codewordsIn(off.reply)).toEqual([]);
   expect(off.receipt).toMatchObject({ rung: 'fresh', carried: 0, dropped: 1, proof: 'none' });
-  // In one commit with the end: there is no moment at which it could be taken for a session that has the history.
-  const events = [];
-  for await (const event of engine.follow('chat')) {
-    events.push(event);
-    if (event.kind === 'turn.ended' && event.payload.n === 2) break;
-  }
-  const closed = events.findIndex((event) => event.kind === 'session.changed' && event.payload.state === 'closed');
-  expect(closed).toBeGreaterThan(0);
+  // A worker that died between two commits would leave a session that looks as if it had the history.
+  const ending = commits.find((writes) => writes.some((one) => one.write === 'end' && one.turn === off.turn.id));
+  const closing = { write: 'change-session', change: expect.objectContaining({ state: 'closed' }) };
+  expect(ending).toContainEqual(expect.objectContaining(closing));
   const next = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(codewordsIn(next.reply)).toEqual(['amber']);
   expect(next.receipt).toMatchObject({ dropped: 0 });
 });
 
-test('a replay into a session that has to be reopened is proved like any reopened session', async () => {
+test('a replay into a session that has to be reopened needs a proof like any reopened session', async () => {
   await using home = new Home({ a: { toolsInPlace: false, resume: 'hollow', position: false } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
@@ -63,15 +70,16 @@ test('a replay into a session that has to be reopened is proved like any reopene
   expect(turn.failure?.message).toContain('nothing proves');
 });
 
-test('an agent that goes on under another id, and whose storage cannot be read, is told everything anew', async () => {
+test('an agent that changes the id of its session, and whose storage is not read, is told the whole history again', async () => {
   await using home = new Home({ a: { ids: 'rotating', hollowRotation: true, position: false } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
-  // It moves in the middle of this turn: its answer is not taken, and the prompt is sent again with everything.
-  const moving = await run(engine, 'chat', WHICH_CODEWORDS);
-  expect(codewordsIn(moving.reply)).toEqual(['amber']);
-  expect(moving.turn.attempt).toBeLessThanOrEqual(2);
+  // The id changes in the middle of this turn: the answer is not used, and the prompt is sent again with the history.
+  const changing = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(changing.reply)).toEqual(['amber']);
+  expect(changing.turn.attempt).toBe(2);
+  expect(changing.receipt?.tried).toMatchObject([{ rung: 'live' }]);
   await run(engine, 'chat', 'The codeword is birch.');
   const { reply, receipt, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
@@ -79,7 +87,7 @@ test('an agent that goes on under another id, and whose storage cannot be read, 
   expect(receipt).toMatchObject({ rung: 'transcript', proof: 'counted', dropped: 0 });
 });
 
-test('with the policy "auto" such an agent goes on, and the receipt says that nothing is proved', async () => {
+test('with the policy "auto" an agent that changes the id of its session continues, and the receipt says that nothing is proved', async () => {
   await using home = new Home({ a: { ids: 'rotating', position: false } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat', restore: { policy: 'auto' } });
@@ -89,7 +97,7 @@ test('with the policy "auto" such an agent goes on, and the receipt says that no
   expect(receipt).toMatchObject({ proof: 'none' });
 });
 
-test('a warm-up without the history leaves the next turn with all of it, and a receipt that says so', async () => {
+test('after a warm-up without the history the next turn has all of it, and its receipt says so', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -100,7 +108,7 @@ test('a warm-up without the history leaves the next turn with all of it, and a r
   expect(receipt).toMatchObject({ carried: 1, dropped: 0 });
 });
 
-test('sessions that an agent passes through during a replay are in the lineage', async () => {
+test('all sessions that an agent uses during a replay are in the lineage', async () => {
   await using home = new Home({ a: { ids: 'rotating' } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
@@ -113,18 +121,19 @@ test('sessions that an agent passes through during a replay are in the lineage',
   expect(lineage[0]?.id).toBe(turn.sessionId);
 });
 
-test('closing ends a warm-up that hangs', async () => {
+test('close() ends a warm-up that hangs', async () => {
   await using home = new Home();
   const tl = await home.open();
   const { engine } = tl;
   await engine.ensure({ key: 'chat' });
   const { turn } = await engine.submit('chat', '/hang');
-  await until('it is sent', async () => (await engine.turn(turn.id)).sent !== null);
+  await until('the prompt is sent', async () => (await engine.turn(turn.id)).sent !== null);
   await engine.cancel(turn.id);
-  await until('it is cancelled', async () => (await engine.turn(turn.id)).state === 'cancelled');
+  await until('the turn is cancelled', async () => (await engine.turn(turn.id)).state === 'cancelled');
+  // The replay sends the prompt that hangs again.
   const warming = engine.warm('chat', { restore: { rung: 'replay' } });
   const ending = expect(warming).rejects.toMatchObject({ code: 'closed' });
-  for await (const event of engine.follow('chat')) if (event.kind === 'restore.progress') break;
+  await event(engine, 'chat', 'restore.progress');
   await tl.close({ graceMs: 10 });
   await ending;
 });
@@ -139,7 +148,7 @@ test('settings that contradict each other are refused', async () => {
   await refusedWith('invalid', engine.submit('chat', WHICH_CODEWORDS, both), /cannot have a rung/);
 });
 
-test('settings that have changed count for conversations that were there before', async () => {
+test('changed settings apply to existing conversations as well', async () => {
   await using home = new Home({ a: {} });
   const agents = { a: { adapter: 'scripted', options: { memory: 'process' } } } as const;
   const one = await home.open({}, { settings: { agents } });
@@ -150,14 +159,14 @@ test('settings that have changed count for conversations that were there before'
   expect(receipt).toMatchObject({ carried: 1, dropped: 2 });
 });
 
-test('an aborted signal cancels the turn, whether or not anybody looks at its events', async () => {
+test('an aborted signal cancels the turn, although nobody reads its events', async () => {
   await using home = new Home();
   const tl = await home.open();
   const stop = new AbortController();
   const { turn } = await tl.conversation('chat').send('/hang', { signal: stop.signal }).accepted;
-  await until('it is sent', async () => (await tl.engine.turn(turn.id)).sent !== null);
+  await until('the prompt is sent', async () => (await tl.engine.turn(turn.id)).sent !== null);
   stop.abort();
-  await until('it is cancelled', async () => (await tl.engine.turn(turn.id)).state === 'cancelled');
+  await until('the turn is cancelled', async () => (await tl.engine.turn(turn.id)).state === 'cancelled');
 });
 
 test('the agent of a handle is the one that is warmed up', async () => {

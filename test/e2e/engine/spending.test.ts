@@ -6,47 +6,47 @@ import { ended, refusedWith, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** Throughline with these limits in its settings. */
-async function limited(home: Home, limits: NonNullable<Settings['limits']>) {
+async function openWithLimits(home: Home, limits: NonNullable<Settings['limits']>) {
   const settings: Settings = { agents: { scripted: { adapter: 'scripted' } }, limits };
   const tl = await home.open({}, { settings });
   return { tl, engine: tl.engine };
 }
 
-test('a conversation that has spent its limit takes no prompt today, and says what to do', async () => {
+test('a conversation that has spent its limit refuses prompts for the rest of the day, and says what to do', async () => {
   await using home = new Home();
-  const one = await limited(home, { conversationPerDay: '1k tokens' });
-  await one.engine.ensure({ key: 'chat' });
-  const first = await run(one.engine, 'chat', '/usage 900 99', { requestId: 'r-1' });
+  const limited = await openWithLimits(home, { conversationPerDay: '1k tokens' });
+  await limited.engine.ensure({ key: 'chat' });
+  const first = await run(limited.engine, 'chat', '/usage 900 99', { requestId: 'r-1' });
   expect(first.turn.state).toBe('completed');
-  expect((await run(one.engine, 'chat', '/usage 1 0')).turn.state).toBe('completed');
-  await expect(one.engine.submit('chat', 'Hello.')).rejects.toMatchObject({
+  expect((await run(limited.engine, 'chat', '/usage 1 0')).turn.state).toBe('completed');
+  await expect(limited.engine.submit('chat', 'Hello.')).rejects.toMatchObject({
     code: 'over_budget',
     message: expect.stringContaining('1000 of 1000 tokens spent'),
     hint: expect.stringMatching(/00:00 UTC, in .* raise limits\.conversationPerDay/),
   });
-  await refusedWith('over_budget', one.engine.retry(first.turn.id));
-  // What was accepted before is still that turn (R3), and another conversation has its own limit.
-  const again = await one.engine.submit('chat', '/usage 900 99', { requestId: 'r-1' });
+  await refusedWith('over_budget', limited.engine.retry(first.turn.id));
+  // A repeated request still gives its turn (R3), and another conversation has its own limit.
+  const again = await limited.engine.submit('chat', '/usage 900 99', { requestId: 'r-1' });
   expect(again).toMatchObject({ duplicate: true, turn: { id: first.turn.id } });
-  await one.engine.ensure({ key: 'other' });
-  expect((await run(one.engine, 'other', 'Hello.')).turn.state).toBe('completed');
-  expect((await one.engine.turns('chat')).length).toBe(2);
+  await limited.engine.ensure({ key: 'other' });
+  expect((await run(limited.engine, 'other', 'Hello.')).turn.state).toBe('completed');
+  expect((await limited.engine.turns('chat')).length).toBe(2);
 });
 
-test('an owner has one limit for all conversations, some owners another, and nobody pays for others', async () => {
+test('an owner has one limit for all conversations, single owners may have another, and owners are counted separately', async () => {
   await using home = new Home();
   const limits = { ownerPerDay: { usd: 0.01 }, owners: { bea: '1 USD', carl: null } };
-  const one = await limited(home, limits);
+  const limited = await openWithLimits(home, limits);
   const spend = async (owner: string, key: string) => {
-    const engine = one.engine.as(owner);
+    const engine = limited.engine.as(owner);
     await engine.ensure({ key });
     return (await run(engine, key, '/usage 10 10 10000')).turn.state;
   };
   expect(await spend('ann', 'a')).toBe('completed');
   await refusedWith('over_budget', spend('ann', 'b'));
-  // A prompt that would make its conversation is refused as well, and makes none.
-  await refusedWith('over_budget', one.engine.as('ann').submit('c', 'Hello.'));
-  await refusedWith('not_found', one.engine.as('ann').conversation('c'));
+  // A prompt that would create its conversation is refused as well, and creates none.
+  await refusedWith('over_budget', limited.engine.as('ann').submit('c', 'Hello.'));
+  await refusedWith('not_found', limited.engine.as('ann').conversation('c'));
   for (const owner of ['bea', 'carl']) {
     expect(await spend(owner, 'a')).toBe('completed');
     expect(await spend(owner, 'b')).toBe('completed');
@@ -55,48 +55,48 @@ test('an owner has one limit for all conversations, some owners another, and nob
 
 test('a turn that was accepted before the limit was reached fails unsent, and can be retried', async () => {
   await using home = new Home();
-  const one = await limited(home, { conversationPerDay: '100 tokens' });
-  await one.engine.ensure({ key: 'chat' });
+  const limited = await openWithLimits(home, { conversationPerDay: '100 tokens' });
+  await limited.engine.ensure({ key: 'chat' });
   const go = join(home.path, 'go');
-  const { turn: first } = await one.engine.submit('chat', `/await ${go}\n/usage 90 10`);
-  const { turn: second } = await one.engine.submit('chat', 'Hello.');
+  const { turn: first } = await limited.engine.submit('chat', `/await ${go}\n/usage 90 10`);
+  const { turn: second } = await limited.engine.submit('chat', 'Hello.');
   writeFileSync(go, ''); // until then, nothing is spent
-  expect((await ended(one.engine, first)).state).toBe('completed');
-  const over = await ended(one.engine, second);
+  expect((await ended(limited.engine, first)).state).toBe('completed');
+  const over = await ended(limited.engine, second);
   expect(over).toMatchObject({ state: 'failed', failure: { code: 'over_budget' }, sent: null });
   expect(over.prompt).toEqual([{ type: 'text', text: 'Hello.' }]);
-  await one.tl.close();
-  const more = await limited(home, { conversationPerDay: '1M tokens' });
+  await limited.tl.close();
+  const more = await openWithLimits(home, { conversationPerDay: '1M tokens' });
   const { turn } = await more.engine.retry(second.id);
   expect((await ended(more.engine, turn)).state).toBe('completed');
 });
 
-test('a turn that spends more than is left is ended in the middle, and what it did is kept', async () => {
+test('a turn that spends more than is left is interrupted, and its reply so far is kept', async () => {
   await using home = new Home();
-  const one = await limited(home, { ownerPerDay: '1000 tokens' });
-  await one.engine.ensure({ key: 'chat' });
-  await run(one.engine, 'chat', '/usage 500 0');
-  const { turn } = await one.engine.submit('chat', '/say begun\n/spent 499\n/say more\n/spent 501\n/hang');
-  expect(await ended(one.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'over_budget' } });
-  expect((await one.engine.answerOf(turn.id)).reply).toContain('more');
+  const limited = await openWithLimits(home, { ownerPerDay: '1000 tokens' });
+  await limited.engine.ensure({ key: 'chat' });
+  await run(limited.engine, 'chat', '/usage 500 0');
+  const { turn } = await limited.engine.submit('chat', '/say begun\n/spent 499\n/say more\n/spent 501\n/hang');
+  expect(await ended(limited.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'over_budget' } });
+  expect((await limited.engine.answerOf(turn.id)).reply).toContain('more');
 });
 
-test('a limit in money that cannot be counted is not ignored', async () => {
+test('a limit in money refuses prompts if the agent reports no cost', async () => {
   await using home = new Home();
-  const one = await limited(home, { conversationPerDay: '5 USD' });
-  await one.engine.ensure({ key: 'chat' });
-  await run(one.engine, 'chat', '/usage 10 10');
-  await expect(one.engine.submit('chat', 'Hello.')).rejects.toMatchObject({
+  const limited = await openWithLimits(home, { conversationPerDay: '5 USD' });
+  await limited.engine.ensure({ key: 'chat' });
+  await run(limited.engine, 'chat', '/usage 10 10');
+  await expect(limited.engine.submit('chat', 'Hello.')).rejects.toMatchObject({
     code: 'over_budget',
     message: expect.stringContaining('reports no cost'),
     hint: expect.stringContaining('in tokens'),
   });
 });
 
-test('a conversation has a limit of its own: it lowers that of the settings, can be changed, and goes along with a fork', async () => {
+test('a conversation can have its own limit: it lowers that of the settings, can be changed, and is copied to a fork', async () => {
   await using home = new Home();
-  const one = await limited(home, { conversationPerDay: '1000 tokens' });
-  const { engine } = one;
+  const limited = await openWithLimits(home, { conversationPerDay: '1000 tokens' });
+  const { engine } = limited;
   expect(await engine.ensure({ key: 'chat', limitPerDay: '100 tokens' })).toMatchObject({
     limitPerDay: { tokens: 100 },
   });
@@ -105,7 +105,7 @@ test('a conversation has a limit of its own: it lowers that of the settings, can
   const fork = await engine.fork('chat');
   expect(fork.limitPerDay).toEqual({ costMicros: null, tokens: 100 });
   expect((await run(engine, fork.id, '/usage 1 0')).turn.state).toBe('completed');
-  // Named again without it, it stays; more than the settings allow has no effect.
+  // ensure() without a limit keeps it. A limit above that of the settings has no effect.
   expect((await engine.ensure({ key: 'chat' })).limitPerDay).toEqual({ costMicros: null, tokens: 100 });
   expect(await engine.ensure({ key: 'chat', limitPerDay: '5M tokens' })).toMatchObject({
     limitPerDay: { tokens: 5e6 },
@@ -118,14 +118,14 @@ test('a conversation has a limit of its own: it lowers that of the settings, can
 
 test('a task whose turn is refused asks a person, with the reason', async () => {
   await using home = new Home();
-  const one = await limited(home, { ownerPerDay: '10 tokens' });
-  await one.engine.ensure({ key: 'chat' });
-  await run(one.engine, 'chat', '/usage 10 0');
-  const [task] = (await one.tl.tasks.add({ tasks: [{ name: 'a', goal: 'Do it.', agent: 'scripted' }] })).tasks;
-  for await (const { kind, payload } of one.tl.tasks.follow()) {
+  const limited = await openWithLimits(home, { ownerPerDay: '10 tokens' });
+  await limited.engine.ensure({ key: 'chat' });
+  await run(limited.engine, 'chat', '/usage 10 0');
+  const [task] = (await limited.tl.tasks.add({ tasks: [{ name: 'a', goal: 'Do it.', agent: 'scripted' }] })).tasks;
+  for await (const { kind, payload } of limited.tl.tasks.follow()) {
     if (kind !== 'task.decided') continue;
     expect(payload).toMatchObject({ decision: 'ask', reason: expect.stringContaining('10 of 10 tokens') });
     break;
   }
-  expect((await one.tl.tasks.task(task?.id ?? '')).state).toBe('asking');
+  expect((await limited.tl.tasks.task(task?.id ?? '')).state).toBe('asking');
 });

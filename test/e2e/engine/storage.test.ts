@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
+import { isAlive } from '../../contracts/liveness.ts';
 import {
   codewordsIn,
   effects,
@@ -17,8 +18,8 @@ import {
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
-/** A store whose disk is full as long as `isFull` says so, for everything that a running turn writes. */
-function fullWhile(isFull: () => boolean, written: (writes: readonly Write[]) => void = () => {}) {
+/** A store whose disk is full while `isFull` returns true, for all that a running turn writes. */
+function fullWhile(isFull: () => boolean, onWritten: (writes: readonly Write[]) => void = () => {}) {
   return (store: Store): Store =>
     new Proxy(store, {
       get(target, name) {
@@ -27,7 +28,7 @@ function fullWhile(isFull: () => boolean, written: (writes: readonly Write[]) =>
         return async (...args: Parameters<Store['commit']>) => {
           if (isFull()) throw new ThroughlineError('storage_full', 'No room.');
           const committed = await target.commit(...args);
-          written(args[2]);
+          onWritten(args[2]);
           return committed;
         };
       },
@@ -39,23 +40,23 @@ const isUpdate = (write: Write) => write.write === 'event' && write.event.kind =
 test('a disk that is full for a while in the middle of a turn delays it, and nothing is lost', async () => {
   await using home = new Home();
   let full = false;
-  let fills = false;
+  let fillsUp = false;
   let refused = 0;
   const isFull = () => {
     if (full) refused += 1;
     return full;
   };
   const store = fullWhile(isFull, (writes) => {
-    full ||= fills && writes.some(isUpdate);
+    full ||= fillsUp && writes.some(isUpdate);
   });
   const engine = await home.engine({ store });
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
-  fills = true;
+  fillsUp = true;
   const { turn } = await engine.submit('chat', `/stream 20 5\n${WHICH_CODEWORDS}`);
   await until('the disk was found full', () => refused > 2);
   expect((await engine.turn(turn.id)).state).toBe('running');
-  fills = full = false;
+  fillsUp = full = false;
   expect((await ended(engine, turn)).state).toBe('completed');
   const { reply } = await engine.answerOf(turn.id);
   expect(reply).toContain('chunk 20');
@@ -73,13 +74,7 @@ test('a disk that stays full ends the agent, and the turn is interrupted once th
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
   const { pid } = sentTo(home, turn.id);
   full = true;
-  await until('the agent was ended', () => {
-    try {
-      return !process.kill(pid, 0);
-    } catch {
-      return true;
-    }
-  });
+  await until('the agent was ended', () => !isAlive(pid));
   full = false;
   const { reply } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect((await engine.turn(turn.id)).state).toBe('interrupted');
@@ -94,32 +89,32 @@ test('a database that another program keeps locked for a while delays a turn, an
   const { id: sandbox } = await engine.ensure({ key: 'chat' });
   const { turn } = await engine.submit('chat', '/stream 60 5\n/tool write done.log');
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
-  const intruder = new DatabaseSync(home.file);
-  intruder.exec('BEGIN IMMEDIATE');
+  const otherProgram = new DatabaseSync(home.file);
+  otherProgram.exec('BEGIN IMMEDIATE');
   const before = await engine.conversation('chat');
   const done = join(home.sandboxes, sandbox, 'work', 'done.log');
   await until('the agent is done', () => effects(done) === 1);
   expect((await engine.conversation('chat')).lastSeq).toBe(before.lastSeq);
-  intruder.exec('ROLLBACK');
-  intruder.close();
+  otherProgram.exec('ROLLBACK');
+  otherProgram.close();
   expect((await ended(engine, turn)).state).toBe('completed');
   expect((await engine.answerOf(turn.id)).reply).toContain('chunk 60');
   await expectSound(engine, 'chat');
 });
 
-test('what is claimed begins, however long the store takes to say what is next', async () => {
+test('a claimed turn begins, although the store does not answer the next search for work', async () => {
   await using home = new Home();
-  const answered = Promise.withResolvers<never[]>();
-  let asked = false;
+  const lateAnswer = Promise.withResolvers<never[]>();
+  let foundWork = false;
   const slow = (store: Store): Store =>
     new Proxy(store, {
       get(target, name) {
         const value = Reflect.get(target, name);
         if (name !== 'next') return typeof value === 'function' ? value.bind(target) : value;
         return async (...args: Parameters<Store['next']>) => {
-          if (asked) return answered.promise;
+          if (foundWork) return lateAnswer.promise;
           const next = await target.next(...args);
-          asked = next.length > 0;
+          foundWork = next.length > 0;
           return next;
         };
       },
@@ -128,6 +123,6 @@ test('what is claimed begins, however long the store takes to say what is next',
   await engine.ensure({ key: 'chat' });
   const { turn } = await engine.submit('chat', 'Hello.');
   expect((await ended(engine, turn)).state).toBe('completed');
-  expect(asked).toBe(true);
-  answered.resolve([]);
+  expect(foundWork).toBe(true);
+  lateAnswer.resolve([]);
 });

@@ -1,15 +1,15 @@
-import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { compose } from '../../../src/compose.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
+import { isAlive } from '../../contracts/liveness.ts';
 import { allEvents, ended, event, refusedWith, run, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
-// Each limit leaves a busy machine some seconds for what has to happen before it. All wait at the same time.
+// The limits leave a busy machine some seconds for what has to happen before them. The tests wait at the same time.
 
-/** A conversation whose agent runs already: how long it takes to start is not what these tests are about. */
-async function warm(home: Home) {
+/** A conversation whose agent already runs, so that the time of its start does not count. */
+async function openWarm(home: Home) {
   const tl = await home.open();
   await tl.engine.ensure({ key: 'chat' });
   await run(tl.engine, 'chat', 'Hello.');
@@ -18,69 +18,69 @@ async function warm(home: Home) {
 
 const stalls = async (engine: Engine) => (await allEvents(engine, 'chat')).filter((one) => one.kind === 'turn.stalled');
 
-test.concurrent('a turn that takes longer than its limit is ended with its own code, and what it did is kept', async () => {
+test.concurrent('a turn that takes longer than its limit is ended as timed out, and its reply so far is kept', async () => {
   await using home = new Home({ scripted: { cancelGraceMs: 100 } });
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   const limits = { turnSeconds: 3 };
   const { turn, reply } = await run(tl.engine, 'chat', '/say begun\n/stream 1000 20', { limits });
   expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'timed_out' }, options: { limits } });
   expect(turn.failure?.message).toContain('3 seconds');
   expect(reply).toContain('begun');
-  // The conversation goes on, and the agent is told of it.
+  // The conversation continues, and its session is unsettled.
   const next = await run(tl.engine, 'chat', 'Go on.');
   expect(next.turn.state).toBe('completed');
   expect(next.receipt?.unsettled).toBe(true);
 });
 
-test.concurrent('an agent that hangs is noticed, said, and ended as stalled; its process goes with it', async () => {
+test.concurrent('an agent that hangs is reported first, then ended as stalled together with its process', async () => {
   await using home = new Home({ scripted: { cancelGraceMs: 100 } });
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   const limits = { noticeSeconds: 0.5, stallSeconds: 4 };
   const { turn } = await tl.engine.submit('chat', '/say begun\n/hang!', { limits });
-  const said = await event(tl.engine, 'chat', 'turn.stalled');
-  expect(said.payload).toMatchObject({ n: 2, tool: null });
-  expect(said.payload.silentMs).toBeGreaterThanOrEqual(500);
-  expect(said.payload.endsInMs).toBeGreaterThan(0);
+  const report = await event(tl.engine, 'chat', 'turn.stalled');
+  expect(report.payload).toMatchObject({ n: 2, tool: null });
+  expect(report.payload.silentMs).toBeGreaterThanOrEqual(500);
+  expect(report.payload.endsInMs).toBeGreaterThan(0);
   const { pid } = sentTo(home, turn.id);
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
-  await until('its process has ended', () => !existsSync(`/proc/${pid}`));
-  // On a slow machine, the time until its first words was a silence as well.
+  await until('its process has ended', () => !isAlive(pid));
+  // On a slow machine, the silence before its first words was reported as well.
   const kinds = (await allEvents(tl.engine, 'chat')).map(({ kind }) => kind);
-  const sinceWords = kinds.slice(kinds.lastIndexOf('turn.update'));
-  expect(sinceWords.filter((kind) => kind === 'turn.stalled')).toHaveLength(1);
+  const afterWords = kinds.slice(kinds.lastIndexOf('turn.update'));
+  expect(afterWords.filter((kind) => kind === 'turn.stalled')).toHaveLength(1);
 });
 
-test.concurrent('signs of life keep a turn alive, however long it takes; each silence is said', async () => {
+test.concurrent('a turn whose agent sends updates is not ended, however long it takes, and each silence is reported', async () => {
   await using home = new Home();
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   const { turn } = await run(tl.engine, 'chat', '/stream 8 600', { limits: { noticeSeconds: 0.2, stallSeconds: 4 } });
   expect(turn.state).toBe('completed');
   expect((await stalls(tl.engine)).length).toBeGreaterThan(1);
 });
 
-test.concurrent('an agent that answers in a replay lives', async () => {
+test.concurrent('an agent that sends updates during a replay is not ended', async () => {
   await using home = new Home();
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   await run(tl.engine, 'chat', '/stream 5 1000');
   const options = { restore: { rung: 'replay' }, limits: { stallSeconds: 4 } } as const;
   expect((await run(tl.engine, 'chat', 'Go on.', options)).receipt).toMatchObject({ rung: 'replay', proof: 'proved' });
 });
 
-test.concurrent('a silent tool is named, and ended as well', async () => {
+test.concurrent('a silent tool is reported by its name, and its turn is ended as stalled', async () => {
   await using home = new Home({ scripted: { cancelGraceMs: 100 } });
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   const limits = { noticeSeconds: 0.5, stallSeconds: 4 };
   const { turn } = await run(tl.engine, 'chat', '/slow-tool build all.log 60000', { limits });
-  // On a slow machine, the time until the tool began was a silence as well.
+  // On a slow machine, the silence before the tool began was reported as well.
   const named = (await stalls(tl.engine)).filter(({ payload }) => payload.tool !== null);
   expect(named).toMatchObject([{ payload: { tool: 'build' } }]);
   expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
   expect(turn.failure?.message).toContain('while it ran build');
 });
 
-test.concurrent('the time in which a question waits counts for nothing', async () => {
+test.concurrent('the time in which a question waits counts for no limit', async () => {
   await using home = new Home();
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   const limits = { turnSeconds: 5, stallSeconds: 4.5, noticeSeconds: 4 };
   const { turn } = await tl.engine.submit('chat', '/ask May I?\n/say done', { limits });
   const asked = await event(tl.engine, 'chat', 'permission.asked');
@@ -91,16 +91,16 @@ test.concurrent('the time in which a question waits counts for nothing', async (
   expect(await stalls(tl.engine)).toEqual([]);
 });
 
-test.concurrent('after the answer the limits hold again', async () => {
+test.concurrent('after the answer to a question the limits apply again', async () => {
   await using home = new Home({ scripted: { cancelGraceMs: 100 } });
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   const { turn } = await tl.engine.submit('chat', '/ask May I?\n/hang!', { limits: { stallSeconds: 4 } });
   const asked = await event(tl.engine, 'chat', 'permission.asked');
   await tl.engine.answer(asked.payload.permissionId, 'allow');
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
 });
 
-test.concurrent('a turn whose time is over before its prompt left has failed, and nothing was sent', async () => {
+test.concurrent('a turn whose time is over before its prompt is sent fails', async () => {
   await using home = new Home({ scripted: { startMs: 60_000 } });
   const tl = await home.open();
   await tl.engine.ensure({ key: 'chat' });
@@ -108,9 +108,9 @@ test.concurrent('a turn whose time is over before its prompt left has failed, an
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', failure: { code: 'timed_out' }, sent: null });
 });
 
-test.concurrent('a turn that is cancelled while it stalls was cancelled', async () => {
+test.concurrent('a turn that is cancelled while its agent is silent ends as cancelled', async () => {
   await using home = new Home({ scripted: { cancelGraceMs: 5_000 } });
-  const tl = await warm(home);
+  const tl = await openWarm(home);
   const { turn } = await tl.engine.submit('chat', '/hang!', { limits: { noticeSeconds: 0.1, stallSeconds: 4 } });
   await event(tl.engine, 'chat', 'turn.stalled');
   await tl.engine.cancel(turn.id);

@@ -1,4 +1,4 @@
-// A history that is larger than the budget: what is told of it, and what the receipts say of the rest.
+// A history that is larger than the budget: what a session is told of it, and what receipts say about the rest.
 import { expect, test } from 'vitest';
 import { type ContentBlock, promptText } from '../../../src/core/turn/content.ts';
 import type { Agent, AgentEvent, AgentSession, PromptRequest } from '../../../src/ports/agent.ts';
@@ -8,9 +8,9 @@ import { Home } from '../support/home.ts';
 const FORGETFUL = { memory: 'process' } as const;
 const NOTHING = { outputs: 0, images: 0, files: 0 };
 const IMAGE: ContentBlock = { type: 'image', data: 'aGk=', mimeType: 'image/png' };
-/** The codeword at its beginning, and one at its end. */
-const large = (one: string, size: number, two: string) =>
-  `The codeword is ${one}. ${'x'.repeat(size)} The codeword is ${two}.`;
+/** A long prompt with one codeword at its beginning and another at its end. */
+const large = (first: string, size: number, last: string) =>
+  `The codeword is ${first}. ${'x'.repeat(size)} The codeword is ${last}.`;
 
 test.each([20_000, 8_000_000])(
   'a turn of %i bytes does not block its conversation after the session is lost, nor for another agent',
@@ -34,7 +34,7 @@ test.each([20_000, 8_000_000])(
   },
 );
 
-test('every later receipt of a session says what it was told in part', async () => {
+test('every later receipt of a session counts the turns that it was told in part', async () => {
   await using home = new Home({ a: {}, b: { window: 8_000 } });
   const before = await home.open();
   await before.engine.ensure({ key: 'chat', agent: 'a' });
@@ -62,7 +62,7 @@ test('a prompt that is refused as too long does not keep the next one from being
   expect(next.receipt).toMatchObject({ carried: 2, dropped: 0, shortened: 1 });
 });
 
-test('what one turn alone shortened is there in full for the next', async () => {
+test('a turn that was shortened only for one turn is told in full for the next', async () => {
   await using home = new Home({ a: FORGETFUL });
   const first = await home.open();
   await first.engine.ensure({ key: 'chat', agent: 'a' });
@@ -78,9 +78,9 @@ test('what one turn alone shortened is there in full for the next', async () => 
   });
 });
 
-test('the same in a session whose transcript was made from records', async () => {
+test('a turn that was shortened only for one turn is told in full for the next, also by rehydrate', async () => {
   await using home = new Home({ a: { ids: 'assigned' } });
-  const agent = (one: Agent) => changed(rehydrated(one), (request, prompt) => prompt(request));
+  const agent = (one: Agent) => withPrompting(rehydrating(one), (request, prompt) => prompt(request));
   const first = await home.engine({ agent });
   await first.ensure({ key: 'chat', agent: 'a' });
   await run(first, 'chat', large('amber', 9_000, 'birch'));
@@ -91,7 +91,7 @@ test('the same in a session whose transcript was made from records', async () =>
   expect((await run(first, 'chat', 'Go on.')).receipt).toMatchObject({ rung: 'rehydrate', carried: 2, shortened: 0 });
 });
 
-test('a replay sends a prompt that does not fit shortened, and reopens the session with what it was told', async () => {
+test('a replay shortens a prompt that does not fit, and reopens the session with it', async () => {
   await using home = new Home({ a: { window: 8_000, toolsInPlace: false } });
   const first = await home.open();
   await first.engine.ensure({ key: 'chat', agent: 'a' });
@@ -103,9 +103,9 @@ test('a replay sends a prompt that does not fit shortened, and reopens the sessi
   expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
 });
 
-test('what tools printed goes along to another agent, and what is left out is counted', async () => {
+test('the output of tools is told to another agent, and output that is left out is counted', async () => {
   await using home = new Home({ a: {}, b: { window: 8_000 } });
-  const engine = await home.engine({ agent: (agent) => changed(agent, printing) });
+  const engine = await home.engine({ agent: (agent) => withPrompting(agent, printing) });
   await engine.ensure({ key: 'chat', agent: 'a' });
   await run(engine, 'chat', 'print 300');
   await run(engine, 'chat', 'Go on.', { agent: 'b' });
@@ -118,8 +118,8 @@ test('what tools printed goes along to another agent, and what is left out is co
 
 type Prompting = (request: PromptRequest, prompt: AgentSession['prompt']) => AsyncIterable<AgentEvent>;
 
-/** The agent, with other things happening when its sessions are prompted. */
-function changed(agent: Agent, prompting: Prompting): Agent {
+/** The agent, with another `prompt` in its sessions. */
+function withPrompting(agent: Agent, prompting: Prompting): Agent {
   return {
     ...agent,
     open: async (request) => {
@@ -132,8 +132,8 @@ function changed(agent: Agent, prompting: Prompting): Agent {
   };
 }
 
-/** Opens a session under the id of a transcript, as if it had read one. */
-function rehydrated(agent: Agent): Agent {
+/** The agent, which opens a session under the id of a transcript as if it had read the transcript. */
+function rehydrating(agent: Agent): Agent {
   return {
     ...agent,
     traits: async (sandbox) => ({ ...(await agent.traits(sandbox)), rehydrate: true }),
@@ -144,7 +144,7 @@ function rehydrated(agent: Agent): Agent {
   };
 }
 
-/** Runs a tool with so much output when the prompt says so. */
+/** Runs a tool with as much output as the prompt `print N` says. */
 const printing: Prompting = async function* (request, prompt) {
   const [, size] = /^print (\d+)$/m.exec(promptText(request.content.slice(-1))) ?? [];
   if (size !== undefined) {
@@ -159,21 +159,21 @@ const printing: Prompting = async function* (request, prompt) {
   yield* prompt(request);
 };
 
-/** Fails with every image. */
+/** Fails if the prompt contains an image. */
 const blind: Prompting = async function* (request, prompt) {
   if (!request.content.some(({ type }) => type === 'image')) return yield* prompt(request);
   const message = 'could not process image';
   yield { type: 'ended', outcome: { kind: 'failed', code: 'agent_failed', message, again: false } };
 };
 
-test('images go along as images, after the record that names them', async () => {
+test('images of earlier turns are sent as images, after the record that names them', async () => {
   await using home = new Home({ a: {}, b: {} });
   const sent: PromptRequest[] = [];
-  const keeping: Prompting = (request, prompt) => {
+  const recording: Prompting = (request, prompt) => {
     sent.push(request);
     return prompt(request);
   };
-  const engine = await home.engine({ agent: (agent) => changed(agent, keeping) });
+  const engine = await home.engine({ agent: (agent) => withPrompting(agent, recording) });
   await engine.ensure({ key: 'chat', agent: 'a' });
   const { turn } = await engine.submit('chat', [{ type: 'text', text: 'Look:' }, IMAGE]);
   await run(engine, 'chat', 'Go on.');
@@ -186,9 +186,9 @@ test('images go along as images, after the record that names them', async () => 
   expect(prompt).toEqual({ type: 'text', text: 'And you?' });
 });
 
-test('an agent that fails with images of earlier turns is asked once more without them', async () => {
+test('a prompt that fails with images of earlier turns is sent once more without them', async () => {
   await using home = new Home({ a: {}, b: {} });
-  const engine = await home.engine({ agent: (agent) => (agent.name === 'b' ? changed(agent, blind) : agent) });
+  const engine = await home.engine({ agent: (agent) => (agent.name === 'b' ? withPrompting(agent, blind) : agent) });
   await engine.ensure({ key: 'chat', agent: 'a' });
   await engine.submit('chat', [{ type: 'text', text: 'The codeword is amber.' }, IMAGE]);
   const { turn, reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });

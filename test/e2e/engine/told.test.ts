@@ -1,4 +1,4 @@
-// What the session of a turn was told: the very content that its agent got, kept with its hash.
+// What a session was told for a turn: exactly the content that its agent got, stored with its hash.
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
@@ -11,10 +11,10 @@ import { Home } from '../support/home.ts';
 const FORGETFUL = { memory: 'process' } as const;
 const FILE = '{"type":"user","text":"The codeword is amber."}\n';
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
-const rows = (home: Home) => home.query<{ n: number }>('SELECT count(*) AS n FROM told')[0]?.n;
+const storedRows = (home: Home) => home.query<{ n: number }>('SELECT count(*) AS n FROM told')[0]?.n;
 
-/** Notes what its sessions are really sent. */
-function noting(seen: Prompt[], wording?: (content: Prompt) => Prompt): (agent: Agent) => Agent {
+/** Adds every prompt that its sessions are sent to `seen`. `wording`: how the adapter changes it first. */
+function recordPrompts(seen: Prompt[], wording?: (content: Prompt) => Prompt): (agent: Agent) => Agent {
   return (agent) => ({
     ...agent,
     open: async (request) => {
@@ -33,7 +33,7 @@ function noting(seen: Prompt[], wording?: (content: Prompt) => Prompt): (agent: 
   });
 }
 
-/** Opens a session under the id of a transcript, as if it had read one. */
+/** The agent, which opens a session under the id of a transcript as if it had read the transcript. */
 function rehydrating(agent: Agent): Agent {
   return {
     ...agent,
@@ -47,82 +47,82 @@ function rehydrating(agent: Agent): Agent {
   };
 }
 
-/** The prompts of it, with every hash checked. */
-function prompts({ parts }: PublicTold): Prompt[] {
+/** The prompts that were told. Checks the hash of every part. */
+function promptsOf({ parts }: PublicTold): Prompt[] {
   for (const part of parts) {
     expect(part.sha256).toBe(sha256(part.as === 'transcript' ? part.text : JSON.stringify(part.content)));
   }
   return parts.flatMap((part) => (part.as === 'prompt' ? [part.content] : []));
 }
 
-test('every turn: alone in a living session, with what it missed, and with all of the history', async () => {
+test('told() gives what was sent for every turn: the prompt alone, with the missed turns, or with the whole history', async () => {
   await using home = new Home({ a: {}, b: {} });
   const seen: Prompt[] = [];
-  const engine = await home.engine({ agent: noting(seen) });
+  const engine = await home.engine({ agent: recordPrompts(seen) });
   const first = await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
   const second = await run(engine, 'chat', 'The codeword is birch.');
-  expect(rows(home)).toBe(0); // both are the prompts of their turns, and nothing is stored twice
+  expect(storedRows(home)).toBe(0); // both were sent as they are stored in their turns, and nothing is stored twice
   const other = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   const back = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'a' });
-  expect(rows(home)).toBe(2);
+  expect(storedRows(home)).toBe(2);
   const told = await Promise.all([first, second, other, back].map(({ turn }) => engine.told(turn.id)));
-  expect(told.map(prompts)).toEqual(seen.map((content) => [content]));
+  expect(told.map(promptsOf)).toEqual(seen.map((content) => [content]));
   expect(seen.map((content) => content.length)).toEqual([1, 1, 2, 2]);
   expect(JSON.stringify(seen[2])).toContain('The codeword is birch.');
   expect(told[2]).toMatchObject({ turnId: other.turn.id, attempt: 1, rung: 'transcript' });
   expect(told[3]).toMatchObject({ rung: 'live', sessionId: first.turn.sessionId });
 });
 
-test('an image of an earlier turn is told again and stored once', async () => {
+test('an image of an earlier turn is told again, and stored once', async () => {
   await using home = new Home({ a: {}, b: {} });
   const seen: Prompt[] = [];
-  const engine = await home.engine({ agent: noting(seen) });
+  const engine = await home.engine({ agent: recordPrompts(seen) });
   const image: ContentBlock = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(20_000) };
   const { turn } = await engine.submit('chat', [{ type: 'text', text: 'Look.' }, image], { agent: 'a' });
   await engine.answerOf(turn.id, { waitMs: 60_000 });
   const { turn: other } = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   const told = await engine.told(other.id);
-  expect(prompts(told)).toEqual([seen[1]]);
+  expect(promptsOf(told)).toEqual([seen[1]]);
   expect(seen[1]).toContainEqual(image);
   expect(home.query('SELECT hash FROM contents')).toHaveLength(1);
   const [{ bytes = 0 } = {}] = home.query<{ bytes: number }>('SELECT length(body) AS bytes FROM told');
   expect(bytes).toBeLessThan(3_000);
 });
 
-test('a replay: every prompt that was sent again', async () => {
+test('told() gives every prompt that a replay sent again', async () => {
   await using home = new Home({ a: { ...FORGETFUL, toolsInPlace: true } });
   const seen: Prompt[] = [];
   const before = await home.open();
   await run(before.engine, 'chat', 'The codeword is amber.');
   await run(before.engine, 'chat', 'The codeword is birch.');
   await before.close();
-  const engine = await home.engine({ agent: noting(seen) });
+  const engine = await home.engine({ agent: recordPrompts(seen) });
   const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay' });
   const told = await engine.told(turn.id);
-  expect(prompts(told)).toEqual(seen);
+  expect(promptsOf(told)).toEqual(seen);
   expect(told.parts).toMatchObject([{ turn: 1 }, { turn: 2 }, { turn: 3 }]);
-  expect(rows(home)).toBe(1);
+  expect(storedRows(home)).toBe(1);
 });
 
-test('a replay by a warm-up in a process that has ended since', async () => {
+test('told() gives the prompts that a warm-up replayed, also after its process has ended', async () => {
   await using home = new Home({ a: { toolsInPlace: true } });
   const seen: Prompt[] = [];
-  const before = await home.engine({ agent: noting(seen) });
+  const before = await home.engine({ agent: recordPrompts(seen) });
   await run(before, 'chat', 'The codeword is amber.');
   expect(await before.warm('chat', { restore: { rung: 'replay' } })).toMatchObject({ rung: 'replay' });
   await before.close();
-  const engine = await home.engine({ agent: noting(seen) });
+  const engine = await home.engine({ agent: recordPrompts(seen) });
   const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(receipt).toMatchObject({ rung: 'resume' });
-  expect(prompts(await engine.told(turn.id))).toEqual(seen.slice(1));
+  expect(promptsOf(await engine.told(turn.id))).toEqual(seen.slice(1));
   expect(seen).toHaveLength(3);
 });
 
-test('a transcript that was written, also by a warm-up', async () => {
+test('told() gives the transcript that was written, also by a warm-up', async () => {
   await using home = new Home({ a: { ids: 'assigned' } });
   const seen: Prompt[] = [];
-  const agent = (one: Agent) => noting(seen)(rehydrating(one));
+  const agent = (one: Agent) => recordPrompts(seen)(rehydrating(one));
   const engine = await home.engine({ agent });
   await run(engine, 'chat', 'The codeword is amber.');
   const restore = { rung: 'rehydrate' } as const;
@@ -134,42 +134,42 @@ test('a transcript that was written, also by a warm-up', async () => {
   const warmed = await run(engine, 'chat', 'Go on.');
   expect(warmed.receipt).toMatchObject({ rung: 'live' });
   expect((await engine.told(warmed.turn.id)).parts).toMatchObject([written, sent(3)]);
-  // It was told once, for one turn.
+  // The transcript counts for one turn only.
   const next = await run(engine, 'chat', 'Go on.');
   expect((await engine.told(next.turn.id)).parts).toMatchObject([sent(4)]);
   expect(await engine.told(turn.id)).toMatchObject({ parts: [written, { turn: 2 }] });
 });
 
-test('what an adapter changes on the way is told as it went out', async () => {
+test('told() gives a prompt as its adapter changed it', async () => {
   await using home = new Home();
   const seen: Prompt[] = [];
   const wording = (content: Prompt): Prompt => [{ type: 'text', text: 'No command:' }, ...content];
-  const engine = await home.engine({ agent: noting(seen, wording) });
+  const engine = await home.engine({ agent: recordPrompts(seen, wording) });
   const { turn } = await run(engine, 'chat', 'Hello.');
   const told = await engine.told(turn.id);
   expect(told.parts).toMatchObject([{ content: [{ text: 'No command:' }, { text: 'Hello.' }] }]);
-  expect(prompts(told)).toEqual(seen);
+  expect(promptsOf(told)).toEqual(seen);
 });
 
-test('each attempt that was sent, the last one unless another is named', async () => {
+test('told() gives each attempt that was sent, and by default the last one', async () => {
   await using home = new Home({ a: { ...FORGETFUL, maxPromptTokens: 1_500, window: 8_000 } });
   const seen: Prompt[] = [];
   const before = await home.open();
   for (const word of ['amber', 'birch'])
     await run(before.engine, 'chat', `The codeword is ${word}. ${'x'.repeat(3_000)}`);
   await before.close();
-  const engine = await home.engine({ agent: noting(seen) });
+  const engine = await home.engine({ agent: recordPrompts(seen) });
   const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { budgetTokens: 4_000 } });
   expect(turn).toMatchObject({ attempt: 2 });
   expect(seen).toHaveLength(2);
-  expect(prompts(await engine.told(turn.id, { attempt: 1 }))).toEqual([seen[0]]);
-  expect(prompts(await engine.told(turn.id, { attempt: 2 }))).toEqual([seen[1]]);
+  expect(promptsOf(await engine.told(turn.id, { attempt: 1 }))).toEqual([seen[0]]);
+  expect(promptsOf(await engine.told(turn.id, { attempt: 2 }))).toEqual([seen[1]]);
   expect(await engine.told(turn.id)).toMatchObject({ attempt: 2 });
   await refusedWith('not_found', engine.told(turn.id, { attempt: 3 }), /No attempt 3 at turn 3 was sent/);
   await refusedWith('invalid', engine.told(turn.id, { attempt: 0 }), /attempt must be/);
 });
 
-test('nothing is shown of what was not sent, was sent elsewhere, is another owner’s or was erased', async () => {
+test('told() refuses turns that were not sent, ended elsewhere, belong to another owner or were erased', async () => {
   await using home = new Home({ a: {}, b: {} });
   const tl = await home.open();
   const { engine } = tl;
@@ -197,13 +197,13 @@ test('nothing is shown of what was not sent, was sent elsewhere, is another owne
       .then(() => tl.conversation('empty').told()),
     /no turn/,
   );
-  expect(rows(home)).toBe(1);
+  expect(storedRows(home)).toBe(1);
   await engine.erase('chat');
-  expect(rows(home)).toBe(0);
+  expect(storedRows(home)).toBe(0);
   await refusedWith('not_found', engine.told(first.turn.id), /There is no turn/);
 });
 
-test('what is not what was told any more is never shown', async () => {
+test('told() refuses content that no longer matches its hash', async () => {
   await using home = new Home({ a: {}, b: {} });
   const tl = await home.open();
   const plain = await run(tl.engine, 'chat', 'The codeword is amber.', { agent: 'a' });
@@ -228,7 +228,7 @@ test('what is not what was told any more is never shown', async () => {
     tl.engine.told(block.turn.id),
     /what the session of turn 2 was told does not match its hash/,
   );
-  // The conversation itself goes on, and can be erased.
+  // The conversation itself continues, and can be erased.
   expect((await run(tl.engine, 'chat', 'Hello.')).turn.state).toBe('completed');
   await tl.engine.erase('chat');
 });

@@ -17,10 +17,10 @@ import {
 } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
-// What a session says of itself is not believed: it stands where we left it, or it is not used.
+// A session is used only where its position is the one that Throughline recorded, whatever the agent reports.
 
-/** A conversation that was told a codeword by a process that is gone. */
-async function told(home: Home, word = 'amber') {
+/** Makes a conversation with one codeword, in an engine that is closed. Returns the id of its session. */
+async function makeTurn(home: Home, word = 'amber') {
   const tl = await home.open();
   const { turn } = await tl.conversation('chat').ask(`The codeword is ${word}.`);
   await tl.close();
@@ -65,9 +65,9 @@ test.each([
   },
 );
 
-test('a hollow resume is found out after sending, and the prompt is tried again at the next rung', async () => {
-  await using home = new Home({ a: { resume: 'hollow' } });
-  const id = await told(home);
+test('a hollow resume is detected after sending, and the prompt is sent again by the next rung', async () => {
+  await using home = new Home({ a: { resume: 'hollow' } }); // it resumes the session without its context
+  const id = await makeTurn(home);
   const tl = await home.open();
   const { reply, receipt, turn } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
   expect(codewordsIn(reply)).toEqual(['amber']);
@@ -84,8 +84,8 @@ test('a hollow resume is found out after sending, and the prompt is tried again 
   await expectSound(tl.engine, 'chat');
 });
 
-/** The agent's storage is read a little late: the proof is told only after the first tool has begun, and has had its effect. */
-function provedLate(agent: Agent, effect: () => Promise<void>): Agent {
+/** The agent, whose storage is read late: the proof comes only after the first tool has begun and had its effect. */
+function withLateProof(agent: Agent, effect: () => Promise<void>): Agent {
   const slow = (session: AgentSession) =>
     changedPrompt(session, async function* (request) {
       let held: AgentEvent | null = null;
@@ -103,17 +103,17 @@ function provedLate(agent: Agent, effect: () => Promise<void>): Agent {
 
 test('a hollow resume in which a tool has begun is interrupted, and the tool does not run twice', async () => {
   await using home = new Home({ a: { resume: 'hollow' } });
-  await told(home);
+  await makeTurn(home);
   let log = '';
   const effect = () => until('the tool has had its effect', () => effects(log) === 1);
-  const engine = await home.engine({ agent: (agent) => provedLate(agent, effect) });
+  const engine = await home.engine({ agent: (agent) => withLateProof(agent, effect) });
   log = join(home.sandboxes, (await engine.conversation('chat')).id, 'work', 'effects.log');
   const { turn, receipt } = await run(engine, 'chat', '/slow-tool write effects.log 60000');
   expect(effects(log)).toBe(1);
   expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure: { code: 'context_refuted' } });
   expect(receipt).toMatchObject({ rung: 'resume', after: 'refuted', proof: 'refuted' });
   const [record] = (await engine.export('chat')).records.slice(-1);
-  // Nobody saw its end, unless the agent had time to say, while it was being stopped, that it gave the tool up.
+  // Its end is unknown, unless the agent reported the tool as failed while it was being stopped.
   expect(record?.parts).toMatchObject([
     { type: 'tool', name: 'write', status: expect.stringMatching(/unknown|failed/) },
   ]);
@@ -139,14 +139,14 @@ test('a session that is tied to a directory is found again from the same one', a
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
 });
 
-test('a session that is tied to a directory is not expected in a fork that works in another', async () => {
+test('a session that is tied to a directory is not tried in a fork that works in another', async () => {
   await using home = new Home({ a: { tied: true, dir: '../../tied' } });
   const [one, two] = [join(home.path, 'one'), join(home.path, 'two')];
   for (const path of [one, two]) mkdirSync(path);
   const tl = await home.open();
   const { turn } = await tl.conversation('chat', { cwd: one }).ask('The codeword is amber.');
   const fork = await tl.conversation('chat').fork({ cwd: two, key: 'fork' });
-  const { reply, receipt } = await fork.ask(`${WHICH_CODEWORDS}`);
+  const { reply, receipt } = await fork.ask(WHICH_CODEWORDS);
   expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ rung: 'transcript', tried: [] });
   expect(receipt.sessionId).not.toBe(turn.sessionId);
@@ -154,27 +154,27 @@ test('a session that is tied to a directory is not expected in a fork that works
 
 const UNPROVED: Partial<ScriptedOptions> = { position: false };
 
-test('required: a session that nothing proves is not resumed, but told everything anew', async () => {
+test('with the policy "required" a session that nothing proves is not resumed, and a new one is told the history', async () => {
   await using home = new Home({ a: UNPROVED });
-  await told(home);
+  await makeTurn(home);
   const tl = await home.open();
   const { reply, receipt } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
   expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ rung: 'transcript', proof: 'counted' });
 });
 
-test('auto: it is resumed all the same, and the receipt says that nothing proves it', async () => {
+test('with the policy "auto" a session that nothing proves is resumed, and the receipt says so', async () => {
   await using home = new Home({ a: UNPROVED });
-  await told(home);
+  await makeTurn(home);
   const tl = await home.open();
   const { reply, receipt } = await tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { policy: 'auto' } });
   expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'none', carried: 1 });
 });
 
-test('auto: where nothing can be restored it starts afresh, and says what it lacks and why', async () => {
+test('with the policy "auto" a turn starts fresh if nothing can be restored, and its receipt says what is missing and why', async () => {
   await using home = new Home({ a: { memory: 'process' } });
-  await told(home);
+  await makeTurn(home);
   const tl = await home.open();
   const { reply, receipt } = await tl
     .conversation('chat')
@@ -189,9 +189,9 @@ test('auto: where nothing can be restored it starts afresh, and says what it lac
   });
 });
 
-test('required: where nothing can be restored the turn fails, and the next one may still know everything', async () => {
+test('with the policy "required" a turn fails if nothing can be restored, and a later turn may still get the whole history', async () => {
   await using home = new Home({ a: { memory: 'process' } });
-  await told(home);
+  await makeTurn(home);
   const tl = await home.open();
   const chat = tl.conversation('chat');
   await refusedWith(
@@ -202,7 +202,7 @@ test('required: where nothing can be restored the turn fails, and the next one m
   expect(codewordsIn((await chat.ask(WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
-test('off: every turn starts afresh and says so, and a later turn that needs the context gets all of it', async () => {
+test('with the policy "off" a turn starts fresh and its receipt says so, and a later turn gets the whole history', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -220,13 +220,13 @@ test.each([
   ['live', /rung "live" that was asked for is not possible/],
 ] as const)('the rung %s that is asked for and not possible is refused with the reason', async (rung, why) => {
   await using home = new Home();
-  await told(home);
+  await makeTurn(home);
   const tl = await home.open();
   await refusedWith('restore_failed', tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { rung } }), why);
   expect((await tl.conversation('chat').show()).turns.at(-1)).toMatchObject({ state: 'failed', sent: null });
 });
 
-test('the rung that is asked for is the one that is used, although a better one is possible', async () => {
+test('the rung that the caller names is used, although a better one is possible', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -238,7 +238,7 @@ test('the rung that is asked for is the one that is used, although a better one 
   }
 });
 
-/** An agent that answers every prompt as if it were in this session. */
+/** Makes an agent answer every prompt under the id of this session. */
 function answeringAs(id: () => string | null): (agent: Agent) => Agent {
   const forge = (session: AgentSession) =>
     changedPrompt(session, async function* (request) {
@@ -249,7 +249,7 @@ function answeringAs(id: () => string | null): (agent: Agent) => Agent {
   return (agent) => changedOpen(agent, forge, () => true);
 }
 
-test('an agent that answers in the name of another conversation’s session is stopped', async () => {
+test('a turn fails if its agent answers under the id of a session of another conversation', async () => {
   await using home = new Home({ scripted: { dir: ONE_STORAGE } });
   let forged: string | null = null;
   const engine = await home.engine({ agent: answeringAs(() => forged) });

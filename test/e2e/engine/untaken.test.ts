@@ -6,11 +6,11 @@ import type { Engine } from '../../../src/ports/engine.ts';
 import { ended } from '../support/conversations.ts';
 import { scriptedWith } from '../support/scripted-sessions.ts';
 
-// An agent may find out only when it is given a prompt that it cannot take it, and say that nothing of it was taken.
+// An agent may reject a prompt only when it gets it, and report that it has taken nothing of it.
 
-test('a prompt that was not taken is no part of the history, and its session goes on as it was', async () => {
+test('a rejected prompt is not part of the history, and its session continues unchanged', async () => {
   await using home = new BenchHome();
-  const { engine, id } = await begun(home);
+  const { engine, id } = await openWithOneTurn(home);
   const before = await engine.sessions(id);
   const refused = await ask(engine, id, 'Not this.');
   expect(refused).toMatchObject({
@@ -25,20 +25,20 @@ test('a prompt that was not taken is no part of the history, and its session goe
   expect((await engine.sessions(id)).map((session) => session.id)).toEqual(before.map((session) => session.id));
 });
 
-test('the first prompt of a conversation that was not taken leaves one that is empty', async () => {
+test('a conversation whose first prompt was rejected has no history', async () => {
   await using home = new BenchHome();
-  const { engine } = await home.open({ agent: choosy() });
+  const { engine } = await home.open({ agent: rejecting() });
   const { id } = await engine.ensure({ key: 'chat' });
   expect(await ask(engine, id, 'Not this.')).toMatchObject({ state: 'failed', sent: null });
   expect(await ask(engine, id, '/say Hello.')).toMatchObject({ state: 'completed' });
   expect(await engine.conversation(id)).toMatchObject({ head: 2, historyCount: 1 });
 });
 
-test('a session that was rebuilt for a prompt that was not taken is not told the history twice', async () => {
+test('a session that was rebuilt for a rejected prompt is closed, so that no session is told the history twice', async () => {
   await using home = new BenchHome();
-  const { engine, id } = await begun(home);
+  const { engine, id } = await openWithOneTurn(home);
   await engine.close();
-  const { engine: next } = await home.open({ agent: choosy() });
+  const { engine: next } = await home.open({ agent: rejecting() });
   const rebuilt = await ask(next, id, 'Not this.', { restore: { rung: 'transcript' } });
   expect(rebuilt).toMatchObject({ state: 'failed', sent: null });
   expect((await next.sessions(id))[0]).toMatchObject({ state: 'closed' });
@@ -46,8 +46,8 @@ test('a session that was rebuilt for a prompt that was not taken is not told the
   expect((await next.answerOf(again.id)).receipt).toMatchObject({ carried: 1, unsettled: false });
 });
 
-async function begun(home: BenchHome) {
-  const { engine } = await home.open({ agent: choosy() });
+async function openWithOneTurn(home: BenchHome) {
+  const { engine } = await home.open({ agent: rejecting() });
   const { id } = await engine.ensure({ key: 'chat' });
   await ask(engine, id, '/say Hello.');
   return { engine, id };
@@ -58,8 +58,8 @@ async function ask(engine: Engine, id: string, prompt: string, options = {}) {
   return ended(engine, turn);
 }
 
-/** The scripted agent, which does not take every prompt. */
-function choosy(): Agent {
+/** The scripted agent, which rejects every prompt with the text `Not this.` */
+function rejecting(): Agent {
   return scriptedWith((session) => {
     const prompt = session.prompt.bind(session);
     session.prompt = async function* (given) {

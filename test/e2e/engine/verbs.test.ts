@@ -1,9 +1,9 @@
-// The verbs of the library: whatever an engine can do, a program can do without it.
+// The verbs of the library: a program can do everything that an engine can, without the engine itself.
 import { expect, test } from 'vitest';
 import { event, refusedWith } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-test('a handle has the turns, records, sessions and receipts of its conversation, and what becomes of it', async () => {
+test('a handle reads the turns, records, sessions and receipts of its conversation, and renames, exports and erases it', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -44,7 +44,7 @@ test('a handle has the turns, records, sessions and receipts of its conversation
   expect((await chat.ask('Hello again.')).turn.n).toBe(1);
 });
 
-test('conversations are listed with what they are doing, and found by agent, state and time', async () => {
+test('conversations are listed with their state, and found by agent, state and time', async () => {
   await using home = new Home({ scripted: {}, other: {} });
   const tl = await home.open();
   const since = Date.now();
@@ -85,7 +85,7 @@ test('conversations are listed with what they are doing, and found by agent, sta
   });
 });
 
-test('a conversation is read backwards, in pages, without what comes before them', async () => {
+test('a conversation is read backwards in pages', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -120,8 +120,8 @@ test('a conversation is read backwards, in pages, without what comes before them
   expect(last).toEqual(all.slice(-3));
   expect(await chat.events({ before: last[0]?.seq ?? 0, limit: 2 })).toEqual(all.slice(-5, -3));
   expect(await chat.events({ before: 1 })).toEqual([]);
-  const second = all.filter((one) => one.turnId === all.find(({ kind }) => kind === 'turn.queued')?.turnId);
-  expect(await chat.events({ turn: 1 })).toEqual(second);
+  const ofFirstTurn = all.filter((one) => one.turnId === all.find(({ kind }) => kind === 'turn.queued')?.turnId);
+  expect(await chat.events({ turn: 1 })).toEqual(ofFirstTurn);
   expect(await chat.events({ turn: 1, limit: 1 })).toMatchObject([{ kind: 'turn.ended', payload: { n: 1 } }]);
   const { logId } = await chat.get();
   expect(await chat.events({ before: 3, log: logId })).toEqual(all.slice(0, 2));
@@ -133,7 +133,7 @@ test('a conversation is read backwards, in pages, without what comes before them
   await chat.cancel();
 });
 
-test('a turn is cancelled by itself, its id or its number, and without a name all open ones are', async () => {
+test('cancel() takes a turn, its id or its number, and cancels all open turns if none is named', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -159,7 +159,7 @@ test('a turn is cancelled by itself, its id or its number, and without a name al
   expect(await chat.cancel()).toEqual([]);
 });
 
-test('what is not of one conversation is a verb of the client', async () => {
+test('the client has the verbs that do not belong to one conversation', async () => {
   await using home = new Home();
   const tl = await home.open();
   const { turn } = await tl.conversation('one').ask('The codeword is osprey.');
@@ -176,12 +176,17 @@ test('what is not of one conversation is a verb of the client', async () => {
   expect(await tl.answerOf(turn.id)).toMatchObject({ turn: { id: turn.id }, receipt: { rung: 'new' } });
   expect(await tl.usage()).toMatchObject([{ turns: 2 }]);
   expect(await tl.agents()).toMatchObject([{ name: 'scripted', problem: null }]);
-  const left = new AbortController();
-  const hints = tl.hints({ signal: left.signal })[Symbol.asyncIterator]();
-  const hint = hints.next();
+  const stop = new AbortController();
+  const untilHinted = async (conversation: string) => {
+    for await (const { conversationId } of tl.hints({ signal: stop.signal })) {
+      if (conversationId === null || conversationId === conversation) return true;
+    }
+    return false;
+  };
+  const hinted = untilHinted(turn.conversationId);
   await tl.conversation('one').rename('Birds');
-  expect((await hint).done).toBe(false);
-  left.abort();
+  expect(await hinted).toBe(true);
+  stop.abort();
   expect(await tl.as('somebody').conversations()).toEqual([]);
 });
 
@@ -194,7 +199,7 @@ test('prompts that are sent at once are accepted in the order of the calls', asy
   await chat.cancel();
 });
 
-test('a turn is tried again, the last one unless another is named, and gives an answer as a prompt does', async () => {
+test('retry() repeats the last turn, or the one that is named, and gives an answer as send() does', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
@@ -208,22 +213,22 @@ test('a turn is tried again, the last one unless another is named, and gives an 
   expect(await again).toMatchObject({ turn: { n: 3, state: 'completed' }, reply: expect.stringContaining('osprey') });
   expect(await chat.retry(2, { requestId: 'once' }).accepted).toMatchObject({ duplicate: true, turn: { n: 3 } });
   expect((await chat.retry(turn)).turn).toMatchObject({ n: 4, retryOf: turn.id });
-  // Nobody was asked in the first one, and a function answers now.
+  // The question of the first turn was denied; that of the retry is answered by onPermission.
   await chat.ask('/ask May I?\n/say done', { permissions: 'deny' });
-  const asked: string[] = [];
+  const titles: string[] = [];
   const onPermission = ({ title }: { title: string }) => {
-    asked.push(title);
+    titles.push(title);
     return 'allow';
   };
   expect((await chat.retry(5, { onPermission })).reply).toContain('done');
-  expect(asked).toEqual(['May I?']);
+  expect(titles).toEqual(['May I?']);
   const stop = new AbortController();
   const hanging = chat.send('/hang', { signal: stop.signal });
   await refusedWith('conflict', chat.retry((await hanging.accepted).turn).accepted, /still/);
   stop.abort();
   await expect(hanging).rejects.toMatchObject({ code: 'cancelled' });
   await refusedWith('cancelled', chat.retry(7, { signal: AbortSignal.abort() }).accepted, /before it was submitted/);
-  // The last one, also if it was never sent.
+  // The last turn is repeated also if it was never sent.
   const [running, queued] = [chat.send('/hang'), chat.send('Second.')];
   await running.accepted;
   const { turn: last } = await queued.accepted;
@@ -234,7 +239,7 @@ test('a turn is tried again, the last one unless another is named, and gives an 
   expect(() => chat.retry(1, typo)).toThrow('retry() has no option "requestID".');
 });
 
-test('a handle goes on by its key after somebody else has erased the conversation, and made another one', async () => {
+test('a handle follows its key: after the conversation was erased, it uses the next one with that key', async () => {
   await using home = new Home();
   const tl = await home.open();
   const [chat, kept, named] = [
@@ -251,10 +256,10 @@ test('a handle goes on by its key after somebody else has erased the conversatio
   await chat.erase();
   expect(await named.ensure()).toMatchObject({ id: expect.not.stringMatching(id), title: 'T' });
   expect((await kept.get()).id).toBe((await named.get()).id);
-  // Without a key there is no other one.
+  // A conversation without a key has no next one.
   await kept.ask('Hello.');
   const fork = await kept.fork();
-  const { id: gone } = await fork.get();
-  await tl.engine.erase(gone);
-  await refusedWith('not_found', fork.send('Hello.').accepted, new RegExp(gone));
+  const { id: erased } = await fork.get();
+  await tl.engine.erase(erased);
+  await refusedWith('not_found', fork.send('Hello.').accepted, new RegExp(erased));
 });

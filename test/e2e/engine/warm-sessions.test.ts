@@ -1,49 +1,51 @@
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
 import type { Store } from '../../../src/ports/store.ts';
+import { isAlive } from '../../contracts/liveness.ts';
 import { codewordsIn, event, run, until, untilReleased, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo, storedSessions } from '../support/stored.ts';
 
-const isAlive = (pid: number) => {
+function canBeSignalled(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {
     return false;
   }
-};
+}
 
-async function say(home: Home, tl: Throughline, key: string) {
+/** Runs a turn. Returns the rung of its session, and the process of its agent. */
+async function runTurn(home: Home, tl: Throughline, key: string) {
   const { turn, receipt } = await tl.conversation(key).ask(`The codeword is ${key}.`);
   return { rung: receipt.rung, pid: sentTo(home, turn.id).pid };
 }
 
-test('a session stays open between turns, and the lock with it', async () => {
+test('a session stays open between turns, and the conversation stays locked', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const first = await say(home, tl, 'one');
+  const first = await runTurn(home, tl, 'one');
   expect(isAlive(first.pid)).toBe(true);
-  expect(await say(home, tl, 'one')).toEqual({ rung: 'live', pid: first.pid });
+  expect(await runTurn(home, tl, 'one')).toEqual({ rung: 'live', pid: first.pid });
   expect((await tl.conversation('one').summary()).lock).toMatchObject({ holder: `process ${process.pid}` });
 });
 
-test.each(['this', 'another'])('an agent is not kept when %s process erases its conversation', async (which) => {
+test.each(['this', 'another'])('a warm agent is ended when %s process erases its conversation', async (which) => {
   await using home = new Home();
   const tl = await home.open({ leaseMs: 300 });
   const eraser = which === 'this' ? tl.engine : (await home.host()).engine;
-  const { pid } = await say(home, tl, 'one');
+  const { pid } = await runTurn(home, tl, 'one');
   expect(isAlive(pid)).toBe(true);
   await eraser.erase('one');
-  await until('its process is gone', () => !isAlive(pid));
+  await until('its process has ended', () => !isAlive(pid));
 });
 
-test('a turn that another process submits in the moment before it rests is run in the living session', async () => {
+test('a turn that another process submits just before a session would become idle runs in that session', async () => {
   await using home = new Home();
   const other = (await home.host()).engine;
   let submitted = false;
   const store = (real: Store): Store => ({
     ...real,
-    listen: (listener) => real.listen((moved) => submitted || listener(moved)), // that of the second turn is lost
+    listen: (listener) => real.listen((moved) => submitted || listener(moved)), // the bell of the second turn is lost
     async nextTurn(...args) {
       const next = await real.nextTurn(...args);
       if (next === null && !submitted) {
@@ -60,7 +62,7 @@ test('a turn that another process submits in the moment before it rests is run i
   expect((await other.receipts('one')).map(({ rung }) => rung)).toEqual(['new', 'live']);
 });
 
-test('an agent is not kept when its lease turns out to be lost in the moment before it would be', async () => {
+test('an agent is ended when its lease is lost just before it would be kept warm', async () => {
   await using home = new Home();
   const eraser = (await home.host()).engine;
   const noticed = Promise.withResolvers<void>();
@@ -90,13 +92,13 @@ test('an agent is not kept when its lease turns out to be lost in the moment bef
   const pid = sentTo(home, turn.id).pid;
   await engine.submit('one', 'Hello again.');
   await noticed.promise;
-  await until('its process is gone', () => !isAlive(pid));
+  await until('its process has ended', () => !isAlive(pid));
 });
 
-test('a notification in the moment in which a session comes to rest does not end it', async () => {
+test('a notification at the moment when a session becomes idle does not end it', async () => {
   await using home = new Home();
   const listeners: ((moved: readonly string[]) => void)[] = [];
-  let rests = 0;
+  let notified = 0;
   const store = (real: Store): Store => ({
     ...real,
     listen(listener) {
@@ -105,30 +107,30 @@ test('a notification in the moment in which a session comes to rest does not end
     },
     async summary(owner, conversation) {
       const summary = await real.summary(owner, conversation);
-      // Each time a little later: 0, 1, 2 … steps after the worker has read this.
-      if (rests <= 12) void notifyAfter(rests++, conversation);
+      // Each time a little later: 0, 1, 2 … microtasks after the worker has read this.
+      if (notified <= 12) void notifyAfter(notified++, conversation);
       return summary;
     },
   });
-  async function notifyAfter(steps: number, conversation: string) {
-    for (let i = 0; i < steps; i += 1) await null;
+  async function notifyAfter(microtasks: number, conversation: string) {
+    for (let i = 0; i < microtasks; i += 1) await null;
     for (const listener of listeners) listener([conversation]);
   }
   const engine = await home.engine({ store });
   await engine.ensure({ key: 'one' });
   const { turn } = await run(engine, 'one', 'Hello.');
-  await until('it has rested often', () => rests > 12);
+  await until('all these moments were tried', () => notified > 12);
   const again = await run(engine, 'one', 'Hello again.');
   expect(sentTo(home, again.turn.id).pid).toBe(sentTo(home, turn.id).pid);
 });
 
-test('that a conversation is erased in the moment in which its turn has ended is no fault of this program', async () => {
-  await using home = new Home(); // which looks for faults at its end
-  const asked = Promise.withResolvers<void>();
+test('a conversation that is erased at the moment when its turn has ended is not reported as a bug', async () => {
+  await using home = new Home(); // it fails at its end if a bug was reported
+  const readsSummary = Promise.withResolvers<void>();
   const store = (real: Store): Store => ({
     ...real,
     async summary(owner, conversation) {
-      asked.resolve();
+      readsSummary.resolve();
       await real.eraseConversation(owner, conversation);
       return real.summary(owner, conversation);
     },
@@ -136,28 +138,28 @@ test('that a conversation is erased in the moment in which its turn has ended is
   const engine = await home.engine({ store });
   await engine.ensure({ key: 'one' });
   await engine.submit('one', 'Hello.');
-  await asked.promise;
+  await readsSummary.promise;
 });
 
-test('beyond the limit the least recently used session is let go first', async () => {
+test('beyond the limit of warm sessions the least recently used one is closed first', async () => {
   await using home = new Home();
   const tl = await home.open({ maxWarm: 2 });
   const pids: Record<string, number> = {};
-  for (const key of ['one', 'two', 'one', 'three']) pids[key] = (await say(home, tl, key)).pid;
+  for (const key of ['one', 'two', 'one', 'three']) pids[key] = (await runTurn(home, tl, key)).pid;
   await untilReleased(tl.engine, 'two');
-  await until('its process is gone', () => !isAlive(pids.two ?? 0));
+  await until('its process has ended', () => !isAlive(pids.two ?? 0));
   expect([isAlive(pids.one ?? 0), isAlive(pids.three ?? 0)]).toEqual([true, true]);
   expect((await tl.conversation('two').show()).sessions).toMatchObject([{ state: 'dormant' }]);
   expect(storedSessions(home).filter((session) => session.process === null)).toHaveLength(1);
-  expect((await say(home, tl, 'one')).rung).toBe('live');
-  expect((await say(home, tl, 'two')).rung).toBe('resume');
+  expect((await runTurn(home, tl, 'one')).rung).toBe('live');
+  expect((await runTurn(home, tl, 'two')).rung).toBe('resume');
   await untilReleased(tl.engine, 'three');
 });
 
-test('a session that nobody uses for a while is let go, and resumed when it is needed', async () => {
+test('a session that is not used for a while is closed, and resumed when it is needed', async () => {
   await using home = new Home();
   const tl = await home.open({ idleMs: 60 });
-  const { pid } = await say(home, tl, 'one');
+  const { pid } = await runTurn(home, tl, 'one');
   await untilReleased(tl.engine, 'one');
   expect(isAlive(pid)).toBe(false);
   const { reply, receipt } = await tl.conversation('one').ask(WHICH_CODEWORDS);
@@ -165,10 +167,10 @@ test('a session that nobody uses for a while is let go, and resumed when it is n
   expect(receipt.rung).toBe('resume');
 });
 
-test('an agent that keeps nothing without its process loses its session when it is let go, and says so', async () => {
+test('a session that exists only in its process is lost when it is closed, and is recorded as lost', async () => {
   await using home = new Home({ claude: { memory: 'process' } });
   const tl = await home.open({ idleMs: 60 });
-  await say(home, tl, 'one');
+  await runTurn(home, tl, 'one');
   await untilReleased(tl.engine, 'one');
   expect((await tl.conversation('one').show()).sessions).toMatchObject([{ state: 'lost' }]);
   const { reply, receipt } = await tl.conversation('one').ask(WHICH_CODEWORDS);
@@ -176,25 +178,26 @@ test('an agent that keeps nothing without its process loses its session when it 
   expect(receipt.rung).toBe('transcript');
 });
 
-test('a warm session that died is found out before anything is sent to it', async () => {
+test('a warm session whose process has died is detected before a prompt is sent to it', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { pid } = await say(home, tl, 'one');
+  const { pid } = await runTurn(home, tl, 'one');
   process.kill(pid, 'SIGKILL');
-  await until('it is gone', () => !isAlive(pid));
+  // A process that has ended but was not collected can still be signalled: its session has not noticed the end yet.
+  await until('its process was collected', () => !canBeSignalled(pid));
   const { reply, turn } = await tl.conversation('one').ask(WHICH_CODEWORDS);
   expect(codewordsIn(reply)).toEqual(['one']);
   expect(turn.attempt).toBe(1);
 });
 
-test('warming up answers null where another process holds the conversation', async () => {
+test('warm() returns null if another process holds the conversation', async () => {
   await using home = new Home();
   const [tl, other] = await Promise.all([home.open(), home.host()]);
   await other.calls.ask('one', 'The codeword is one.');
   expect(await tl.conversation('one').warm()).toBeNull();
 });
 
-test('warming up a conversation that has said nothing opens its first session', async () => {
+test('warm() opens the first session of a conversation that has no turns', async () => {
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('one').ensure();
@@ -204,7 +207,7 @@ test('warming up a conversation that has said nothing opens its first session', 
   expect(await tl.conversation('one').summary()).toMatchObject({ contexts: 1, sessions: 1 });
 });
 
-test('warming up waits for a turn that is running', async () => {
+test('warm() waits for a running turn', async () => {
   await using home = new Home();
   const { engine } = await home.open();
   await engine.ensure({ key: 'one' });
@@ -214,7 +217,7 @@ test('warming up waits for a turn that is running', async () => {
   expect((await engine.turn(turn.id)).state).toBe('completed');
 });
 
-test('a warm-up that waits for a turn is answered when the lease is lost behind that turn', async () => {
+test('warm() that waits for a turn returns null when the lease is lost during that turn', async () => {
   await using home = new Home();
   let lost = false;
   const store = (real: Store): Store => ({

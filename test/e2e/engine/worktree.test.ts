@@ -13,7 +13,7 @@ test('two conversations on one repository do not see each other’s work until i
   const cwd = makeRepository(join(home.path, 'repository'));
   const tl = await home.open();
   const [one, two] = ['one', 'two'].map((key) => tl.conversation(key, { cwd, worktree: true }));
-  if (one === undefined || two === undefined) throw new Error('there are two');
+  if (one === undefined || two === undefined) throw new Error('two handles are missing');
   await one.ask('/tool write one.txt');
   const { reply } = await two.ask(DIRECTORY);
   const { id, worktree } = await one.get();
@@ -36,7 +36,7 @@ test('two conversations on one repository do not see each other’s work until i
   await refusedWith('invalid', two.keepChanges({}), /Nothing to do/);
 });
 
-test('it is pinned; a fork has one of its own; what cannot have one is refused', async () => {
+test('a conversation keeps its kind of directory, a fork gets its own worktree, and a directory without git is refused', async () => {
   await using home = new Home();
   const cwd = makeRepository(join(home.path, 'repository'));
   const plain = join(home.path, 'plain');
@@ -57,7 +57,7 @@ test('it is pinned; a fork has one of its own; what cannot have one is refused',
   expect((await tl.engine.list()).map(({ key }) => key)).not.toContain('x');
 });
 
-test('changes that nobody committed keep it from being erased with its sandbox, unless they are to be discarded', async () => {
+test('a conversation with uncommitted changes is not erased with its sandbox, unless the caller discards them', async () => {
   await using home = new Home();
   const cwd = makeRepository(join(home.path, 'repository'));
   const tl = await home.open();
@@ -75,7 +75,7 @@ test('changes that nobody committed keep it from being erased with its sandbox, 
   expect(git(cwd, 'branch', '--list', 'throughline/*')).toBe('');
 });
 
-test('while a turn runs, its changes are neither kept nor discarded', async () => {
+test('changes are neither kept nor discarded while a turn runs', async () => {
   await using home = new Home();
   const cwd = makeRepository(join(home.path, 'repository'));
   const tl = await home.open();
@@ -90,7 +90,7 @@ test('while a turn runs, its changes are neither kept nor discarded', async () =
   await chat.keepChanges({ commit: 'Now' });
 });
 
-test('before its changes are kept or discarded, its agents are ended: they could exchange folders for links meanwhile', async () => {
+test('agents are ended before their changes are kept or discarded: they could replace folders by links meanwhile', async () => {
   await using home = new Home();
   const cwd = makeRepository(join(home.path, 'repository'));
   const tl = await home.open();
@@ -105,7 +105,7 @@ test('before its changes are kept or discarded, its agents are ended: they could
   expect((await chat.ask('Hello.')).receipt?.rung).toBe('resume');
 });
 
-test('with the setting, a conversation in a repository gets one, and says otherwise if it likes', async () => {
+test('with the setting "worktree" a conversation in a repository gets a worktree, unless it says otherwise', async () => {
   await using home = new Home();
   const cwd = makeRepository(join(home.path, 'repository'));
   const settings = { agents: { scripted: { adapter: 'scripted' as const } }, sandbox: { worktree: true } };
