@@ -31,7 +31,7 @@ async function openHome(home: string) {
   return tl;
 }
 
-/** A data home with one conversation of two turns, closed, and a backup of it. */
+/** Makes a data home with one conversation of two turns, closes it, and makes a backup of it. */
 async function backedUp({ sandboxes = false, link = false } = {}) {
   const folder = temporaryFolder();
   const home = join(folder, 'home');
@@ -56,7 +56,7 @@ const codeOf = (work: Promise<unknown>) =>
     () => null,
     (error) => error.code,
   );
-/** The log of a data home that nobody uses, and what its one-time link grants. */
+/** The log id and the losses of a closed data home, and what its one-time link grants. Using the link makes it invalid. */
 async function logOf(home: string) {
   const store = await openAt(join(home, 'throughline.db'));
   const log = { id: await store.log(), losses: await store.losses(), link: await store.takeLink('hash') };
@@ -66,7 +66,7 @@ async function logOf(home: string) {
 
 const contents = (file: string) => readFileSync(file).toString('latin1');
 
-test('a backup is made while a server runs turns: complete, checked, and for this user alone', async () => {
+test('a backup made while a server runs turns is complete and intact, and only this user can read it', async () => {
   const cli = new CliHome();
   onTestFinished(() => cli.remove());
   const server = await serveProcess(cli);
@@ -104,7 +104,7 @@ test('a backup is made while a server runs turns: complete, checked, and for thi
   expect(readdirSync(cli.path).filter((name) => name.includes('partial'))).toEqual([]);
 });
 
-test('a file that exists is not replaced without being asked to, and a failed backup leaves nothing', async () => {
+test('a backup replaces an existing file only with force, and a failed backup leaves no file', async () => {
   const { folder, home, file } = await backedUp();
   const request = { home, file, force: false, sandboxes: false };
   const before = contents(file);
@@ -121,7 +121,7 @@ test('a file that exists is not replaced without being asked to, and a failed ba
   expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
 });
 
-test('the data itself is never replaced by its backup', async () => {
+test('a backup never replaces the data of its own data home', async () => {
   const { home } = await backedUp();
   const tl = await openHome(home);
   await tl.conversation('notes').ask('The codeword is wren');
@@ -132,7 +132,7 @@ test('the data itself is never replaced by its backup', async () => {
   await tl.conversation('notes').ask('It goes on');
 });
 
-test('damaged data is not called a backup', async () => {
+test('a backup of damaged data is refused, and leaves no file', async () => {
   const { folder, home } = await backedUp();
   const data = join(home, 'throughline.db');
   const bytes = readFileSync(data);
@@ -144,7 +144,7 @@ test('damaged data is not called a backup', async () => {
   expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
 });
 
-test('an event that was changed is said by the backup, and such a backup is restored only when forced', async () => {
+test('a backup names an event that was changed, and is then restored only with force', async () => {
   const { folder, home } = await backedUp();
   const db = new DatabaseSync(join(home, 'throughline.db'));
   db.exec("UPDATE events SET payload = payload || ' ' WHERE seq = 13");
@@ -156,7 +156,7 @@ test('an event that was changed is said by the backup, and such a backup is rest
   expect(await restore(home, file, { force: true })).toMatchObject({ broken: made.broken });
 });
 
-test('progress is shown for every step', async () => {
+test('a backup reports its progress when it checks and when it copies sandboxes', async () => {
   const { folder, home } = await backedUp();
   const seen: BackupProgress[] = [];
   const onProgress = (progress: BackupProgress) => void seen.push(progress);
@@ -164,7 +164,7 @@ test('progress is shown for every step', async () => {
   expect(seen.map(({ step }) => step)).toEqual(expect.arrayContaining(['checking', 'sandboxes']));
 });
 
-test('after a restore, a session that knows more than the record is not continued, and the receipt says so', async () => {
+test('after a restore, a session with turns that the record lacks is not continued, and the receipt says so', async () => {
   const { home, file } = await backedUp({ link: true });
   const later = await openHome(home);
   await later.conversation('notes').ask('The codeword is secret-finch');
@@ -172,10 +172,10 @@ test('after a restore, a session that knows more than the record is not continue
   const before = await logOf(home);
   const restored = await restore(home, file);
   expect(restored).toMatchObject({ conversations: 1, turns: 2, elsewhere: [], moved: 0, sandboxes: false });
-  // Nothing is called lost, and readers notice that it is another log.
+  // The turns that the backup lacks are no loss, but the log has a new id, so that readers notice.
   const after = await logOf(home);
   expect(after.losses).toEqual([]);
-  // A link that was used is not valid once more.
+  // A link that was used does not become valid again.
   expect([before.link === null, after.link]).toEqual([false, null]);
   expect(after.id).not.toBe(before.id);
   const [kept = ''] = restored.kept;
@@ -192,7 +192,7 @@ test('after a restore, a session that knows more than the record is not continue
   expect(await tl.engine.verify('notes')).toMatchObject({ broken: null });
 });
 
-test('with its sandboxes restored, a conversation goes on in its own session', async () => {
+test('a conversation that is restored with its sandbox continues in its own session', async () => {
   const { home, file } = await backedUp({ sandboxes: true });
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const later = await openHome(home);
@@ -200,19 +200,19 @@ test('with its sandboxes restored, a conversation goes on in its own session', a
   const { id } = await later.engine.conversation('notes');
   await later.close();
   const work = join(home, 'sandboxes', id, 'work', 'work.txt');
-  const now = readFileSync(work, 'utf8');
+  const latest = readFileSync(work, 'utf8');
   const { kept, sandboxes } = await restore(home, file);
   expect(sandboxes).toBe(true);
-  expect(now.startsWith(readFileSync(work, 'utf8'))).toBe(true);
-  expect(now).not.toBe(readFileSync(work, 'utf8'));
-  expect(readFileSync(join(kept.at(-1) as string, id, 'work', 'work.txt'), 'utf8')).toBe(now);
+  expect(latest.startsWith(readFileSync(work, 'utf8'))).toBe(true);
+  expect(latest).not.toBe(readFileSync(work, 'utf8'));
+  expect(readFileSync(join(kept.at(-1) as string, id, 'work', 'work.txt'), 'utf8')).toBe(latest);
   const tl = await openHome(home);
   const { reply, receipt } = await tl.conversation('notes').ask('Which codewords have you seen?');
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
   expect(reply).not.toContain('finch');
 });
 
-test('in another data home its conversations are read, and continued when they are moved there', async () => {
+test('conversations that are restored into another data home can be read, and continued when they are moved there', async () => {
   const { folder, home, file } = await backedUp();
   const other = join(folder, 'other');
   const first = await restore(other, file);
@@ -229,10 +229,10 @@ test('in another data home its conversations are read, and continued when they a
   expect(receipt).toMatchObject({ rung: 'transcript', carried: 2 });
 });
 
-test('what is restored elsewhere leaves the agents of the data home that still runs alone', async () => {
+test('a restore into another data home does not disturb the running agents of the first one', async () => {
   const { folder, home } = await backedUp();
   const tl = await openHome(home);
-  await tl.conversation('notes').ask('The codeword is wren'); // its agent stays warm
+  await tl.conversation('notes').ask('The codeword is wren'); // keeps its agent warm
   const running = tl.conversation('busy').send('/hang');
   for await (const event of running.events) if (event.kind === 'turn.sent') break;
   const file = join(folder, 'busy.db');
@@ -249,7 +249,7 @@ test('what is restored elsewhere leaves the agents of the data home that still r
   await tl.engine.cancel(busy?.id ?? '');
 });
 
-test('nothing is restored while a program or a server uses the data home', async () => {
+test('a restore is refused while a program or a server uses the data home', async () => {
   const { home, file } = await backedUp();
   const tl = await openHome(home);
   const data = contents(join(home, 'throughline.db'));
@@ -269,14 +269,14 @@ test.each([
   ['text', (file: string) => writeFileSync(file, 'no backup'), 'invalid'],
   ['a missing file', () => {}, 'not_found'],
   ['an empty database', emptyDatabase, 'invalid'],
-  ['a database whose log is beside it', withLog, 'invalid'],
+  ['a database with a write-ahead log beside it', withLog, 'invalid'],
   ['a damaged backup', damaged, 'storage_damaged'],
-  ['a backup that ends early', cut, 'storage_damaged'],
-  ['one of a newer version', newer, 'storage_newer'],
-])('%s is refused, and the data stays as it is', async (_what, make, code) => {
+  ['a backup that ends early', truncate, 'storage_damaged'],
+  ['a backup of a newer version', newer, 'storage_newer'],
+])('restoring %s is refused, and the data stays as it is', async (_what, make, code) => {
   const { folder, home, file } = await backedUp();
   const bad = join(folder, 'bad.db');
-  if (make !== damaged && make !== cut && make !== newer) make(bad);
+  if (make !== damaged && make !== truncate && make !== newer) make(bad);
   else {
     copyFileSync(file, bad);
     make(bad);
@@ -294,7 +294,7 @@ function emptyDatabase(file: string): void {
   db.close();
 }
 
-/** As a killed process leaves it. */
+/** A database with its write-ahead log, as a killed process leaves it. */
 function withLog(file: string): void {
   const db = new DatabaseSync(`${file}.used`);
   db.exec('PRAGMA journal_mode = WAL; CREATE TABLE any (a)');
@@ -302,7 +302,7 @@ function withLog(file: string): void {
   db.close();
 }
 
-/** In an index that nothing else reads here: only the check of all pages finds it. */
+/** Damages an index that a restore does not read otherwise, so that only the check of all pages finds it. */
 function damaged(file: string): void {
   const db = new DatabaseSync(file);
   const root = db.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'permissions_owner'").get()?.page;
@@ -311,7 +311,7 @@ function damaged(file: string): void {
   writeFileSync(file, bytes.fill(0, (Number(root) - 1) * 4_096, Number(root) * 4_096));
 }
 
-function cut(file: string): void {
+function truncate(file: string): void {
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.subarray(0, bytes.length / 2));
 }
@@ -322,14 +322,14 @@ function newer(file: string): void {
   db.close();
 }
 
-test('nothing is left of an archive that may not be restored now', async () => {
+test('a restore of an archive that is refused because the data home is in use leaves no files', async () => {
   const { home, file } = await backedUp({ sandboxes: true });
   await openHome(home);
   expect(await codeOf(restore(home, file))).toBe('conflict');
   expect(readdirSync(home).filter((name) => name.startsWith('.restore'))).toEqual([]);
 });
 
-test('damaged data is replaced by a backup, and kept', async () => {
+test('a restore replaces damaged data, and keeps the damaged file', async () => {
   const { home, file } = await backedUp();
   const data = join(home, 'throughline.db');
   writeFileSync(data, readFileSync(data).fill(0xaa, 40));
@@ -356,7 +356,7 @@ test('a backup of an older version is upgraded when it is restored', async () =>
   expect(reply).toContain('osprey');
 });
 
-test('the commands say what they did, and errors about damage name them', async () => {
+test('the commands print what they did, and errors about damage name "restore"', async () => {
   const cli = new CliHome();
   onTestFinished(() => cli.remove());
   await cli.ok('send', 'notes', 'The codeword is heron');
@@ -376,7 +376,7 @@ test('the commands say what they did, and errors about damage name them', async 
   expect((await cli.run('list')).stderr).toContain('"throughline restore FILE"');
 });
 
-test('a server sends a backup to its operator, and to nobody else', async () => {
+test('a server sends a backup only for its token, or for a key of its own owner with the scope admin', async () => {
   const cli = new CliHome();
   onTestFinished(() => cli.remove());
   await cli.ok('send', 'notes', 'The codeword is heron');
@@ -384,7 +384,7 @@ test('a server sends a backup to its operator, and to nobody else', async () => 
   const admin = await keyOf('--scopes', 'read,admin');
   const reader = await keyOf('--scopes', 'read');
   const stranger = await keyOf('--scopes', 'read,admin', '--as', 'ann');
-  // So large that it is not sent before somebody reads it.
+  // So large that it does not fit into the buffers of the connection: the first backup is still being sent when the second is requested.
   const data = new DatabaseSync(join(cli.path, 'home', 'throughline.db'));
   data.exec('CREATE TABLE ballast AS SELECT zeroblob(32000000) AS bytes');
   data.close();
@@ -419,12 +419,12 @@ test('a server sends a backup to its operator, and to nobody else', async () => 
   });
 });
 
-test('a caller who leaves with the last byte has taken all of it', async () => {
+test('a caller that closes the connection after the last byte has received the whole backup', async () => {
   const cli = new CliHome();
   onTestFinished(() => cli.remove());
   const server = await serveProcess(cli, '--log-level', 'warn');
   const headers = { authorization: `Bearer ${server.token}` };
-  const take = () =>
+  const download = () =>
     new Promise((resolve, reject) => {
       const request = get(`${server.url}/backup`, { headers, agent: false }, (response) => {
         let left = Number(response.headers['content-length']);
@@ -436,13 +436,13 @@ test('a caller who leaves with the last byte has taken all of it', async () => {
       request.on('error', reject);
     });
   for (let round = 0; round < 8; round += 1) {
-    await take();
+    await download();
     await expect.poll(() => existsSync(join(cli.path, 'home', 'backup'))).toBe(false);
   }
   expect(server.running.stderr).not.toContain('not sent completely');
 });
 
-test('a backup that does not arrive completely is no backup', async () => {
+test('a backup that does not arrive completely fails, and leaves no file', async () => {
   const { folder, file } = await backedUp();
   const bytes = readFileSync(file);
   const server = createServer((request, response) => {
@@ -462,9 +462,9 @@ test('a backup that does not arrive completely is no backup', async () => {
   expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
 });
 
-/** Runs a command and kills it as soon as a path appears that it makes. */
-async function killedAt(cli: CliHome, folder: string, made: RegExp, ...args: string[]): Promise<void> {
-  const found = () => readdirSync(folder).some((name) => made.test(name));
+/** Runs a command and kills it when it creates an entry in the folder whose name matches. Repeats until the entry is left. */
+async function runAndKill(cli: CliHome, folder: string, made: RegExp, ...args: string[]): Promise<void> {
+  const isLeft = () => readdirSync(folder).some((name) => made.test(name));
   for (;;) {
     const running = cli.start(args);
     const watcher = watch(folder, (_, name) => {
@@ -472,42 +472,42 @@ async function killedAt(cli: CliHome, folder: string, made: RegExp, ...args: str
     });
     await running.ended;
     watcher.close();
-    if (found()) return; // else it was faster than we are
+    if (isLeft()) return; // otherwise the command ended before the kill
   }
 }
 
-test('a backup and a restore that are killed change nothing; what they left is named, and gone with the next one', async () => {
+test('a backup and a restore that are killed change nothing; doctor names what they left, and deletes it, as the next restore does', async () => {
   const cli = new CliHome();
   onTestFinished(() => cli.remove());
   const home = join(cli.path, 'home');
   for (const word of ['heron', 'osprey'])
     await cli.ok('send', 'notes', `The codeword is ${word} ${'x'.repeat(100_000)}`);
-  await killedAt(cli, cli.path, /partial$/, 'backup', 'b.db');
+  await runAndKill(cli, cli.path, /partial$/, 'backup', 'b.db');
   expect(existsSync(join(cli.path, 'b.db'))).toBe(false);
   await cli.ok('backup', 'b.db');
   await cli.ok('send', 'notes', 'The codeword is amber');
-  await killedAt(cli, home, /^\.restore-/, 'restore', 'b.db');
+  await runAndKill(cli, home, /^\.restore-/, 'restore', 'b.db');
   expect((await cli.show('notes')).turns).toHaveLength(3);
   const left = () => readdirSync(home).filter((name) => name.startsWith('.restore-'));
   expect(left()).toHaveLength(1);
   expect((await cli.run('doctor')).stdout).toMatch(/directory .*\.restore-.*killed/s);
   await cli.run('doctor', '--fix');
   expect(left()).toEqual([]);
-  // A server keeps restores out, so what is there while it runs was left before it.
-  await killedAt(cli, home, /^\.restore-/, 'restore', 'b.db');
+  // No restore runs beside a server, so doctor can tell that the directory is left over.
+  await runAndKill(cli, home, /^\.restore-/, 'restore', 'b.db');
   const server = await serveProcess(cli);
   expect((await cli.run('doctor')).stdout).toMatch(/directory .*\.restore-.*killed/s);
   await cli.run('doctor', '--fix');
   expect(left()).toEqual([]);
   server.running.kill('SIGTERM');
   await server.running.ended;
-  await killedAt(cli, home, /^\.restore-/, 'restore', 'b.db');
+  await runAndKill(cli, home, /^\.restore-/, 'restore', 'b.db');
   expect((await cli.run('restore', 'b.db')).code).toBe(0);
   expect(left()).toEqual([]);
   expect((await cli.show('notes')).turns).toHaveLength(2);
 });
 
-test('a backup of another server never replaces the data of this data home', async () => {
+test('a backup that is received from another server never replaces the data of this data home', async () => {
   const { home } = await backedUp();
   const file = join(home, 'throughline.db');
   const before = readFileSync(file);

@@ -1,4 +1,4 @@
-// The examples as programs: real processes, real requests, real kills.
+// Runs the examples as programs: real processes, real requests, real kills.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -11,20 +11,20 @@ export const EXAMPLES = process.env.THROUGHLINE_EXAMPLES ?? fileURLToPath(new UR
 
 const running = new Set<Program>();
 
-/** An environment in which an example is killed as soon as it has written this: whoever watches it may be too late. */
-export function killedWhenWritten(name: string, text: string): NodeJS.ProcessEnv {
+/** Variables with which an example kills itself as soon as it has written this text. A kill from outside could come too late. */
+export function killWhenWritten(name: string, text: string): NodeJS.ProcessEnv {
   const kill = `if (process.argv[1]?.endsWith(${JSON.stringify(name)})) {
     const { write } = process.stdout;
     process.stdout.write = (...args) => {
-      const taken = write.apply(process.stdout, args);
+      const result = write.apply(process.stdout, args);
       if (String(args[0]).includes(${JSON.stringify(text)})) process.kill(process.pid, 'SIGKILL');
-      return taken;
+      return result;
     };
   }`;
   return { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(kill)}` };
 }
 
-/** Kills those that still run. */
+/** Kills the programs that still run. */
 export async function endPrograms(): Promise<void> {
   await Promise.all([...running].map((program) => program.kill()));
 }
@@ -33,8 +33,8 @@ export class Program {
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
   readonly ended: Promise<number | null>;
   output = '';
-  /** It has ended, and all that it wrote was read. */
-  #over = false;
+  /** The process has ended, and all its output was read. */
+  #hasEnded = false;
 
   constructor(name: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
     this.#child = spawn(process.execPath, [join(EXAMPLES, name), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -46,7 +46,7 @@ export class Program {
     this.ended = new Promise((resolve) => this.#child.once('close', resolve));
     running.add(this);
     void this.ended.then(() => {
-      this.#over = true;
+      this.#hasEnded = true;
       running.delete(this);
     });
   }
@@ -55,9 +55,10 @@ export class Program {
     return this.output.trim().split('\n');
   }
 
-  async says(pattern: RegExp): Promise<string> {
+  /** Waits until the output matches, and returns the match. */
+  async until(pattern: RegExp): Promise<string> {
     const found = await until(`${pattern}`, () => {
-      if (this.#over && !pattern.test(this.output)) throw new Error(`ended early: ${this.output}`);
+      if (this.#hasEnded && !pattern.test(this.output)) throw new Error(`ended early: ${this.output}`);
       return pattern.exec(this.output);
     });
     return found[0];
@@ -76,10 +77,10 @@ export class Program {
 
 const CHAT = '/chats/support';
 
-/** A process of examples/login.ts, and its users there. */
+/** Starts examples/login.ts. Returns the program, and the requests that its users can make. */
 export async function startLoginApp(env: NodeJS.ProcessEnv) {
   const program = new Program('login.ts', [], { ...env, COOKIE_SECRET: 'the same for all processes' });
-  const url = await program.says(/http:\/\/127\.0\.0\.1:\d+/);
+  const url = await program.until(/http:\/\/127\.0\.0\.1:\d+/);
   const login = async (name: string, password?: string) => {
     const body = new URLSearchParams({ name, ...(password !== undefined && { password }) });
     const { status, headers } = await fetch(`${url}/login`, { method: 'POST', body, redirect: 'manual' });
@@ -93,18 +94,19 @@ export async function startLoginApp(env: NodeJS.ProcessEnv) {
     ((await read(cookie)) as { state: string; reply: string }[]).map((turn) =>
       turn.state === 'completed' ? turn.reply : null,
     );
-  /** What the browser is sent from the beginning, word for word, until a turn has ended this often. */
+  /** The raw stream of server-sent events from the first event, until this many turns have ended. */
   const events = async (cookie: string, ends: number) => {
-    const leave = new AbortController();
-    const { body } = await fetch(`${url}${CHAT}/events`, { headers: { cookie }, signal: leave.signal });
+    const abort = new AbortController();
+    const { body } = await fetch(`${url}${CHAT}/events`, { headers: { cookie }, signal: abort.signal });
     let text = '';
     for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += piece;
       if (text.slice(0, text.lastIndexOf('\n\n')).split('"kind":"turn.ended"').length > ends) break;
     }
-    leave.abort();
+    abort.abort();
     return text;
   };
+  /** Waits until the n-th prompt is answered, and returns the reply. */
   const answered = async (cookie: string, n: number) => {
     await events(cookie, n);
     return (await replies(cookie))[n - 1] ?? expect.unreachable(`prompt ${n} has no answer`);

@@ -9,10 +9,10 @@ import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../faults/harness/until.ts';
 import { CliHome } from './cli/process.ts';
-import { EXAMPLES, endPrograms, killedWhenWritten, Program, startLoginApp } from './example-programs.ts';
+import { EXAMPLES, endPrograms, killWhenWritten, Program, startLoginApp } from './example-programs.ts';
 import { serveProcess } from './http/support/served-process.ts';
 
-// The three programs of docs/library.md, run as their users would: real processes, real requests, real kills.
+// The example programs of docs/library.md, run as a user would run them: real processes, real requests, real kills.
 
 let scratch: string;
 beforeEach(() => {
@@ -33,7 +33,7 @@ describe('the orchestrator', () => {
       .trim()
       .split('\n');
 
-  test('retries what a gate refuses, asks a rule where a person would decide, and shares one session', async () => {
+  test('retries a task whose gate failed, lets a rule decide in place of a person, and uses one session', async () => {
     const program = start();
     expect(await program.ended, program.output).toBe(0);
     expect(program.lines).toEqual([
@@ -53,8 +53,8 @@ describe('the orchestrator', () => {
     ]);
   });
 
-  test('goes on after a kill with the same tasks, and repeats nothing that was done', async () => {
-    const killed = start(killedWhenWritten('orchestrator.ts', 'changelog: done'));
+  test('continues the same tasks after a kill, and repeats nothing that was done', async () => {
+    const killed = start(killWhenWritten('orchestrator.ts', 'changelog: done'));
     expect(await killed.ended, killed.output).toBeNull();
     expect(killed.lines.at(-1)).toBe('changelog: done. The gate passed: exit code 0.');
     const next = start();
@@ -70,10 +70,10 @@ describe('the orchestrator', () => {
 describe('the web app', () => {
   const start = async () => {
     const program = new Program('web-app.ts', [join(scratch, 'home')]);
-    return { program, url: await program.says(/http:\/\/127\.0\.0\.1:\d+/) };
+    return { program, url: await program.until(/http:\/\/127\.0\.0\.1:\d+/) };
   };
 
-  /** A browser that is logged in. */
+  /** The requests of a browser that is logged in under this name. */
   async function browser(url: string, name: string) {
     const response = await fetch(`${url}/login`, { method: 'POST', body: name });
     const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? '';
@@ -81,15 +81,15 @@ describe('the web app', () => {
       get: (path: string) => fetch(`${url}${path}`, { headers: { cookie } }),
       say: (key: string, text: string, id: string) =>
         fetch(`${url}/chats/${key}`, { method: 'POST', body: text, headers: { cookie, 'idempotency-key': id } }),
-      /** Server-sent events after a number, until one of this kind. */
+      /** The server-sent events after a number, up to the first of this kind. */
       async events(
         key: string,
         after: number,
         last: string,
       ): Promise<{ id: number; kind: string; payload: Payload }[]> {
-        const leave = new AbortController();
+        const abort = new AbortController();
         const headers = { cookie, ...(after > 0 && { 'last-event-id': String(after) }) };
-        const stream = await fetch(`${url}/chats/${key}/events`, { headers, signal: leave.signal });
+        const stream = await fetch(`${url}/chats/${key}/events`, { headers, signal: abort.signal });
         const seen: { id: number; kind: string; payload: Payload }[] = [];
         let text = '';
         for await (const chunk of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -101,7 +101,7 @@ describe('the web app', () => {
           }
           if (seen.some(({ kind }) => kind === last)) break;
         }
-        leave.abort();
+        abort.abort();
         return seen;
       },
     };
@@ -112,7 +112,7 @@ describe('the web app', () => {
     const { program, url } = await start();
     expect((await fetch(`${url}/chats`)).status).toBe(401);
     expect(await (await fetch(url)).text()).toContain('EventSource');
-    expect((await fetch(`${url}/%ff`)).status).toBe(500); // and the app goes on
+    expect((await fetch(`${url}/%ff`)).status).toBe(500); // the app does not crash
     const [ann, bob] = await Promise.all([browser(url, 'ann'), browser(url, 'bob')]);
     const sent = await ann.say('support', 'The codeword is amber.', 'r-1');
     expect(sent.status).toBe(202);
@@ -153,7 +153,7 @@ describe('the app with a login', () => {
   });
   afterEach(() => home.remove());
 
-  test('has a key for its users; the next request of a user goes on at another process, and nobody sees the other', async () => {
+  test('acts for its users with one key; another process answers the next request of a user, and no user sees another', async () => {
     const { url } = await serveProcess(home);
     const create = [
       '--as',
@@ -174,7 +174,7 @@ describe('the app with a login', () => {
     const { cookie: ann } = await one.login('ann', 'a heron at dawn');
     const { cookie: bob } = await two.login('bob', 'a wren at noon');
     expect((await one.say('', 'hello', 'r-0')).status).toBe(401);
-    expect((await one.say(ann.replace('ann', 'bob'), 'hello', 'r-0')).status).toBe(401); // the signature is not his
+    expect((await one.say(ann.replace('ann', 'bob'), 'hello', 'r-0')).status).toBe(401); // the signature is for ann
     expect((await one.say(ann, 'The codeword is amber.', 'r-1')).status).toBe(202);
     expect((await two.say(bob, 'The codeword is birch.', 'r-1')).status).toBe(202);
     await one.program.kill();
@@ -199,7 +199,7 @@ describe('the short-lived function', () => {
   });
   afterEach(() => home.remove());
 
-  /** Each call is a process of its own, as it would be where functions are run. */
+  /** Calls the function in a new process, as a platform for functions may do. */
   function call(env: Readonly<Record<string, string>>, method: 'GET' | 'POST', search: string, body?: object) {
     const request = { method, ...(body && { body: JSON.stringify(body) }) };
     const code = `
@@ -212,7 +212,7 @@ describe('the short-lived function', () => {
     );
   }
 
-  test('hands its prompt to a server and ends; a later one brings the answer', async () => {
+  test('submits its prompt to a server and ends; a later call gets the answer', async () => {
     const { url } = await serveProcess(home);
     const key = (await home.ok('keys', 'create', 'function', '--scopes', 'read,prompt')).trim();
     const env = { THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key };
@@ -236,13 +236,13 @@ describe('the bot', () => {
     readonly text: string;
   }
 
-  /** A chat that takes messages, and can leave them without an answer. */
+  /** A chat server that records posted messages. While it is silent, it does not respond to them. */
   async function startChat() {
     const posts: Posted[] = [];
-    let isDown = false;
+    let isSilent = false;
     const server = createServer(async (request, response) => {
       posts.push((await json(request)) as Posted);
-      if (!isDown) response.end();
+      if (!isSilent) response.end();
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -250,8 +250,8 @@ describe('the bot', () => {
     return {
       url: `http://127.0.0.1:${port}/`,
       posts,
-      silence: (down: boolean) => {
-        isDown = down;
+      silence: (silent: boolean) => {
+        isSilent = silent;
       },
       close: () => {
         server.closeAllConnections();
@@ -263,11 +263,11 @@ describe('the bot', () => {
   const send = (url: string, id: string, thread: string, text: string) =>
     fetch(url, { method: 'POST', body: JSON.stringify({ id, thread, text }) });
 
-  test('a message that was accepted is answered, also when the bot is killed before it has posted', async () => {
+  test('answers a message that it has accepted, also when it is killed before the post is confirmed', async () => {
     const chat = await startChat();
     const start = async () => {
       const bot = new Program('bot.ts', [join(scratch, 'home'), chat.url]);
-      return { bot, url: await bot.says(/http:\/\/127\.0\.0\.1:\d+/) };
+      return { bot, url: await bot.until(/http:\/\/127\.0\.0\.1:\d+/) };
     };
     try {
       const first = await start();
@@ -280,7 +280,7 @@ describe('the bot', () => {
       await until('it is posted', () => chat.posts.length > 0);
       expect(chat.posts).toMatchObject([{ thread: 'thread-7', text: 'Noted: The codeword is amber.' }]);
 
-      chat.silence(true); // the bot posts, and nobody says that it arrived
+      chat.silence(true); // the bot posts, and gets no response
       expect((await send(first.url, 'm-2', 'thread-7', 'Which codewords have you seen?')).status).toBe(200);
       await until('it is being posted', () => chat.posts.length === 2);
       await first.bot.kill();
@@ -303,11 +303,11 @@ describe('the bot', () => {
     }
   });
 
-  test('a turn that a kill interrupted is told to the person, and not repeated', async () => {
+  test('tells the person about a turn that a kill interrupted, and does not repeat it', async () => {
     const chat = await startChat();
     try {
       const first = new Program('bot.ts', [join(scratch, 'home'), chat.url]);
-      const url = await first.says(/http:\/\/127\.0\.0\.1:\d+/);
+      const url = await first.until(/http:\/\/127\.0\.0\.1:\d+/);
       expect((await send(url, 'm-1', 'thread-7', '/slow-tool append log 60000')).status).toBe(200);
       await until('the tool runs', () => globSync('home/sandboxes/*/work/log', { cwd: scratch }).length > 0);
       await first.kill();

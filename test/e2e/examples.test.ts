@@ -11,7 +11,7 @@ const EXAMPLES = process.env.THROUGHLINE_EXAMPLES ?? fileURLToPath(new URL('../.
 const scratch = mkdtempSync(join(tmpdir(), 'throughline-examples-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Runs an example as a person would, and gives the lines that it printed. */
+/** Runs an example as a person would, expects the exit code 0, and returns the lines that it printed. */
 async function example(name: string, ...args: string[]): Promise<string[]> {
   const env = { ...process.env, TMPDIR: scratch };
   const { code, lines } = await run(process.execPath, [join(EXAMPLES, name), ...args], env);
@@ -27,7 +27,7 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
   return { code, lines: output.join('').trim().split('\n') };
 }
 
-test('quickstart shows the text, an answer and its receipt, and knows what was said when it is run again', async () => {
+test('quickstart prints the text, an answer and its receipt, and a second run continues the conversation', async () => {
   const [home = '', ...first] = await example('quickstart.ts');
   expect(first).toEqual([
     'text: Noted: The codeword is amber.',
@@ -40,7 +40,7 @@ test('quickstart shows the text, an answer and its receipt, and knows what was s
   expect(second.at(-1)).toBe('summary: 4 turns in 1 session');
 });
 
-test('restart goes on in another process with an agent that has forgotten everything', async () => {
+test('restart continues in another process with an agent that has forgotten everything', async () => {
   const lines = await example('restart.ts');
   expect(lines.map((line) => line.replace(/^process \d+ /, ''))).toEqual([
     '(new): Noted: The codeword is amber.',
@@ -50,7 +50,7 @@ test('restart goes on in another process with an agent that has forgotten everyt
   expect(new Set(lines.map((line) => /^process (\d+)/.exec(line)?.[1])).size).toBe(3);
 });
 
-test('permissions are asked, answered, and denied where nobody is there', async () => {
+test('permissions are asked and answered, and denied where nobody can answer', async () => {
   expect(await example('permissions.ts')).toEqual([
     'May I write notes.txt? → allow',
     'completed: Done.',
@@ -61,7 +61,7 @@ test('permissions are asked, answered, and denied where nobody is there', async 
   ]);
 });
 
-test('tracker keeps the books for a program that drives its agent itself', async () => {
+test('tracker records the requests and sessions of a program that runs its agent itself', async () => {
   expect(await example('tracker.ts')).toEqual([
     'req1: pending, going on in a session that has no name yet',
     'req1: completed in abc789',
@@ -73,9 +73,9 @@ test('tracker keeps the books for a program that drives its agent itself', async
   ]);
 });
 
-test('tracker.py does the same through a server, with the standard library of Python alone', async (context) => {
-  const missing = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 8))']);
-  if (missing.status !== 0) context.skip('needs python3, 3.8 or newer');
+test('tracker.py does the same through a server, with only the standard library of Python', async (context) => {
+  const python = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 8))']);
+  if (python.status !== 0) context.skip('needs python3, 3.8 or newer');
   await using home = await ServedHome.start();
   const env = { ...process.env, THROUGHLINE_SERVER: home.url, THROUGHLINE_TOKEN: TOKEN };
   const { code, lines } = await run('python3', [join(EXAMPLES, 'tracker.py')], env);

@@ -12,7 +12,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const misspelt = (options: object) => options as never;
 
-test('an option that there is not is refused with those that there are, and nothing is made', async () => {
+test('an unknown option is refused with the list of known options, and nothing is created', async () => {
   await expect(open(misspelt({ hom: home }))).rejects.toMatchObject({
     code: 'invalid',
     message: 'open() has no option "hom".',
@@ -31,7 +31,7 @@ test('an option that there is not is refused with those that there are, and noth
     'send() has no option "requestID".',
   );
   expect(await tl.engine.list()).toEqual([]);
-  // What is set to nothing is left out.
+  // An option that is undefined counts as left out.
   const { reply } = await tl.conversation('chat').ask('hello', misspelt({ requestID: undefined }));
   expect(reply).toBe('Noted: hello');
 });
@@ -46,7 +46,7 @@ test.each([
   [{ onTrouble: 'x' }, 'invalid', 'onTrouble must be a function, not "x".'],
   [{ onBug: {} }, 'invalid', 'onBug must be a function, not {}.'],
   [{ engine: { maxWrm: 1 } }, 'invalid', '"engine" has no option "maxWrm".'],
-])('open(%j) is refused: what is given is used, or refused', async (options, code, message) => {
+])('open(%j) is refused', async (options, code, message) => {
   await expect(open(misspelt({ home, ...options }))).rejects.toMatchObject({ code, message });
 });
 
@@ -69,20 +69,20 @@ test.each([
   });
 });
 
-test('the address of a server has no password, which errors would show', async () => {
+test('open() refuses the address of a server with a password, because errors would show it', async () => {
   const opened = open({ server: 'http://ann:secret@127.0.0.1:9', token: 'x' });
   await expect(opened).rejects.toMatchObject({ code: 'invalid', message: expect.stringMatching(NO_USER) });
 });
 
-test('a misspelt option of a verb is refused, and does not mean "without it"', async () => {
+test('a misspelt option of a verb is refused, and not ignored', async () => {
   await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
   const chat = tl.conversation('verbs', { agent: 'scripted' });
   await chat.ask('hello');
   const typo = misspelt({ upto: 1 });
   const verbs = ['fork', 'follow', 'turns', 'records', 'events', 'warm', 'erase', 'verify'] as const;
   for (const verb of verbs) {
-    const called = verb === 'follow' ? chat.follow(typo).next() : chat[verb](typo);
-    await expect(called).rejects.toThrow(`${verb}() has no option "upto".`);
+    const call = verb === 'follow' ? chat.follow(typo).next() : chat[verb](typo);
+    await expect(call).rejects.toThrow(`${verb}() has no option "upto".`);
   }
   expect(await chat.turns()).toHaveLength(1);
   await expect(chat.told(1, typo)).rejects.toThrow('told() has no option "upto".');
@@ -94,7 +94,7 @@ test('a misspelt option of a verb is refused, and does not mean "without it"', a
   expect(() => tl.hints(typo)).toThrow('hints() has no option "upto".');
 });
 
-test('open() in a home without agents answers nothing by itself, and says how to get an agent', async () => {
+test('a prompt in a home without agents is refused with a hint how to install one, and leaves nothing behind', async () => {
   const { PATH } = process.env;
   process.env.PATH = '/nowhere';
   try {
@@ -105,7 +105,7 @@ test('open() in a home without agents answers nothing by itself, and says how to
       hint: expect.stringContaining('throughline agents install claude'),
     };
     await expect(tl.conversation('chat').ask('hello')).rejects.toMatchObject(refused);
-    expect(await tl.engine.list()).toEqual([]); // nothing is left of what was refused
+    expect(await tl.engine.list()).toEqual([]); // the refused prompt left no conversation
     await expect(tl.tasks.add({ goal: 'Say hello' })).rejects.toMatchObject({ code: 'agent_unavailable' });
     const chat = await tl.engine.ensure({ key: 'empty' });
     await expect(tl.engine.warm(chat.id)).rejects.toMatchObject(refused);
@@ -119,7 +119,7 @@ test('open() in a home without agents answers nothing by itself, and says how to
 test.each([
   ['a setting', { agnets: {} }, 'Settings: "agnets" is not known'],
   ['an option of an agent', { agents: { a: { adapter: 'scripted', options: { idz: 1 } } } }, '"agents.a.options.idz"'],
-])('what is wrong with %s in a file is said with that file', async (_, settings, message) => {
+])('an error in %s names the settings file', async (_, settings, message) => {
   const config = join(home, 'wrong.json');
   writeFileSync(config, JSON.stringify(settings));
   const hint = `The settings file is ${config}. All settings are described in throughline.schema.json.`;
@@ -130,7 +130,7 @@ test.each([
   });
 });
 
-test('a time without end is the longest that a timer takes: a longer one would be over at once', async () => {
+test('an infinite or very long time becomes the longest that a timer takes, because Node ends a longer timer at once', async () => {
   const settings = { agents: { scripted: { adapter: 'scripted' } } };
   const engine = { permissionMs: Number.POSITIVE_INFINITY, idleMs: 1e12 };
   const { parts, engine: made } = await compose({ home, settings, engine });
@@ -138,7 +138,7 @@ test('a time without end is the longest that a timer takes: a longer one would b
   expect(parts.settings).toMatchObject({ permissionMs: 2 ** 31 - 1, idleMs: 2 ** 31 - 1, maxWarm: 8 });
 });
 
-test('an owner that an older version has stored stays within reach, and nobody new gets such a name', async () => {
+test('an owner whose name is no longer allowed can still be reached if an older version stored it, but not chosen anew', async () => {
   await using home = new Home();
   const tl = await home.open();
   const stored = tl.engine.as('zoe\u0301', 'key 1');

@@ -11,11 +11,11 @@ const AGENTS = {
   bee: { adapter: 'scripted' },
   scripted: { adapter: 'scripted' },
 } as const;
-/** Every one there was. The current one has no migration to test. */
+/** Every earlier schema. The current one needs no migration. */
 const SCHEMAS = MIGRATIONS.slice(1).map((_, index) => index + 1);
 
 describe.each(SCHEMAS)('data of schema %i', (schema) => {
-  test('is upgraded, intact, readable, and goes on', async () => {
+  test('is upgraded, intact and readable, and its conversations continue', async () => {
     const home = temporaryFolder();
     const file = fillHome(home, schema);
     const tl = await open({ home, settings: { agents: AGENTS, defaultAgent: 'ant' } });
@@ -51,7 +51,7 @@ describe.each(SCHEMAS)('data of schema %i', (schema) => {
     if (schema >= 5) expect(await tl.tasks.list()).toMatchObject([{ name: 'one', state: 'done' }]);
     if (schema >= 6) expect(conversations.map(({ key }) => key)).not.toContain('gone');
 
-    // Its agents' sessions are not here: the history is told again.
+    // The sessions of its agents are not in this home, so the history is delivered again.
     const { reply, receipt } = await tl.conversation('notes').ask('Which codewords have you seen?', { agent: 'ant' });
     expect(reply).toContain('amber-heron');
     expect(reply).toContain('osprey');
@@ -59,12 +59,12 @@ describe.each(SCHEMAS)('data of schema %i', (schema) => {
   });
 });
 
-test('commands that only look leave older data as it is, and say so; one that writes upgrades it', async () => {
+test('commands that only read leave older data as it is, and say so; a command that writes upgrades it', async () => {
   const cli = new CliHome(AGENTS);
   onTestFinished(() => cli.remove());
   const file = fillHome(join(cli.path, 'home'), 12);
-  const looks = [['list'], ['show', 'notes'], ['verify', 'notes'], ['keys'], ['task', 'list'], ['doctor']];
-  for (const args of looks) {
+  const reading = [['list'], ['show', 'notes'], ['verify', 'notes'], ['keys'], ['task', 'list'], ['doctor']];
+  for (const args of reading) {
     const { code, stderr } = await cli.run(...args);
     expect({ args, code: args[0] === 'doctor' ? 0 : code, stderr }).toEqual({
       args,
