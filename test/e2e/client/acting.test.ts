@@ -1,4 +1,4 @@
-// An application with its own login: `tl.as(user)` embedded, and through a server with one key that acts for its users.
+// An application with users of its own: `tl.as(user)` embedded, and through a server with one key that acts for these users.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { ServedHome } from '../http/support/served-home.ts';
 
 type Way = 'embedded' | 'tcp' | 'socket';
 
-/** The application, and what ends it. */
+/** The client that the application uses. The stack closes it. */
 async function application(way: Way, stack: AsyncDisposableStack): Promise<ThroughlineClient> {
   if (way === 'embedded') {
     const home = stack.adopt(mkdtempSync(join(tmpdir(), 'throughline-acting-')), (path) =>
@@ -28,8 +28,8 @@ async function application(way: Way, stack: AsyncDisposableStack): Promise<Throu
   );
 }
 
-/** All that one user does and sees. Only the codeword differs from what others do. */
-async function uses(tl: ThroughlineClient, user: string, codeword: string) {
+/** Uses every part of the client as one user, and returns all that this user sees. Only the codeword differs between users. */
+async function useAs(tl: ThroughlineClient, user: string, codeword: string) {
   const mine = tl.as(user);
   const chat = mine.conversation('chat');
   await chat.ensure();
@@ -50,10 +50,9 @@ async function uses(tl: ThroughlineClient, user: string, codeword: string) {
   const tracker = mine.tracker();
   await tracker.trackRequest('request', 'agent', `session of ${codeword}`, { prompt: `The codeword is ${codeword}.` });
   await tracker.completeRequest('request', { reply: codeword });
-  // The board has the end of the task, and the conversation that of its last turn.
-  await until('the live stream has it all', () => {
+  await until('the live stream has the end of the task and of the last turn', () => {
     const text = JSON.stringify(frames);
-    return text.includes('task.ended') || text.includes('"done"') ? /"n":3,"outcome":"completed"/.test(text) : false;
+    return text.includes('"done"') && /"n":3,"outcome":"completed"/.test(text);
   });
   live.close();
   await watching;
@@ -70,11 +69,11 @@ async function uses(tl: ThroughlineClient, user: string, codeword: string) {
 }
 
 test.each<Way>(['embedded', 'tcp', 'socket'])(
-  '%s: two users of an application with the same keys and prompts have nothing of each other',
+  '%s: two users of an application with the same keys and prompts see nothing of each other',
   async (way) => {
     await using stack = new AsyncDisposableStack();
     const tl = await application(way, stack);
-    const [ann, bob] = await Promise.all([uses(tl, 'app:ann', 'osprey'), uses(tl, 'app:bob', 'wren')]);
+    const [ann, bob] = await Promise.all([useAs(tl, 'app:ann', 'osprey'), useAs(tl, 'app:bob', 'wren')]);
     const [hers, his] = [JSON.stringify(ann), JSON.stringify(bob)];
     expect({ own: /osprey/.test(hers), other: /wren|app:bob/.test(hers) }).toEqual({ own: true, other: false });
     expect({ own: /wren/.test(his), other: /osprey|app:ann/.test(his) }).toEqual({ own: true, other: false });
@@ -83,7 +82,7 @@ test.each<Way>(['embedded', 'tcp', 'socket'])(
       expect(new Set(conversations.map(({ owner }) => owner)).size).toBe(1);
       expect([search.length > 0, listed.length]).toEqual([true, 1]);
     }
-    // What one has, the other cannot reach by its id; nobody else has anything.
+    // One user cannot reach the data of the other by its id, and other owners have no data.
     const { turn } = ann.said;
     const stranger = tl.as('app:bob');
     for (const call of [
@@ -97,13 +96,12 @@ test.each<Way>(['embedded', 'tcp', 'socket'])(
     }
     expect(await tl.as('app:zoe').conversations()).toEqual([]);
     expect(await tl.conversations()).toEqual([]);
-    // Who answered, and through what.
     const by = way === 'embedded' ? /^app:ann$/ : /^app:ann by key [0-9a-f]+$/;
     expect(ann.permissions).toMatchObject([{ answeredBy: expect.stringMatching(by) }]);
   },
 );
 
-test('whom a key may not act for is refused with what to do, in every part of the client', async () => {
+test('every part of the client refuses to act for an owner that the key was not given, and says what to do', async () => {
   await using stack = new AsyncDisposableStack();
   const tl = await application('tcp', stack);
   const other = tl.as('other:ann');
@@ -138,7 +136,7 @@ test('whom a key may not act for is refused with what to do, in every part of th
   expect(await tl.as('app').conversations()).toEqual([]);
 });
 
-test('a connection may begin as one of its users, and act for the others', async () => {
+test('a client may connect as one of its users, and act for the others', async () => {
   await using home = await ServedHome.start();
   const { key } = await home.key('app', ['act-as', 'read', 'prompt'], null, 'app:*');
   await using ann = await connect({ url: home.url, token: key, owner: 'app:ann' });

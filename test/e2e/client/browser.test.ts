@@ -1,11 +1,11 @@
-// `throughline/client` as a page has it: bundled, and run where there is nothing of Node.
+// `throughline/client` as a page uses it: bundled, and run without anything of Node.
 import { createContext, runInContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type * as client from '../../../src/client.ts';
 import { clientBundle } from '../../browser/pages.ts';
 import { ServedHome, TOKEN } from '../http/support/served-home.ts';
 
-/** What every browser has, of what the client uses; nothing else is there. */
+/** The globals of a browser that the client uses. The bundle runs with these and no others. */
 const BROWSER = {
   ...{ fetch, URL, URLSearchParams, AbortController, AbortSignal, ReadableStream, TextDecoder, TextEncoder },
   ...{
@@ -18,7 +18,7 @@ const BROWSER = {
   },
 };
 
-test('a page speaks, follows and hears of faults, without anything of Node and without the schema library', async () => {
+test('the client sends prompts, follows events and reports errors in a page, without Node and without the schema library', async () => {
   const { code, modules } = await clientBundle();
   const packages = modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []);
   expect([...new Set(packages)]).toEqual(['eventsource-parser']);
@@ -34,7 +34,7 @@ test('a page speaks, follows and hears of faults, without anything of Node and w
   expect([kinds.at(0), kinds.at(-1)]).toEqual(['turn.queued', 'turn.ended']);
   const { reply } = await tl.conversation('chat').ask('Which codewords have you seen?');
   expect(reply).toBe('I have seen these codewords: osprey.');
-  // Who answers questions is named to connect(), too.
+  // The option `onPermission` of connect() answers this.
   expect((await tl.conversation('chat').ask('/ask May I?')).reply).toBe('Done.');
   await expect(tl.engine.conversation('nothing')).rejects.toMatchObject({
     name: 'ThroughlineError',
@@ -47,7 +47,7 @@ test('a page speaks, follows and hears of faults, without anything of Node and w
   });
   expect(statusOf(missing)).toBe(status);
   expect(await tl.tasks.run({ goal: 'hello', cwd: home.path })).toMatchObject([{ state: 'done', cwd: home.path }]);
-  await expect(tl.tasks.add({ goal: 'hello', cwd: '.' })).rejects.toMatchObject({ code: 'invalid' }); // relative to what?
+  await expect(tl.tasks.add({ goal: 'hello', cwd: '.' })).rejects.toMatchObject({ code: 'invalid' }); // it is relative
   expect(await tl.server.whoAmI()).toMatchObject({
     owner: 'local',
     by: 'token',

@@ -1,4 +1,4 @@
-// What holds of an engine holds of it over HTTP: the very tests of the embedded one, through a server and `fetch`.
+// Runs tests of the embedded engine through a server, with `fetch`.
 import { reachBy } from '../support/served.ts';
 
 reachBy('tcp');

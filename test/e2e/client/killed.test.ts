@@ -1,4 +1,4 @@
-// A server that is killed under its clients, and started again: real processes, SIGKILL.
+// A server process is killed with SIGKILL while a client uses it, and started again.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => home.remove());
 
-test('killed while prompts come in and are followed: none is lost, none comes twice, readers are whole', async () => {
+test('when the server is killed while prompts are sent and followed, each prompt is one turn, and readers get every event once', async () => {
   let server = await serveProcess(home);
   const transport = socketTransport(server.socket);
   const timing = { longestMs: 100, giveUpMs: 120_000 }; // a busy machine takes long to start a server
@@ -41,7 +41,7 @@ test('killed while prompts come in and are followed: none is lost, none comes tw
   });
   for (let kill = 1; kill <= KILLS; kill += 1) {
     const enough = (kill * KEYS.length * PROMPTS.length) / (KILLS + 1);
-    await until('some were accepted', () => accepted >= enough);
+    await until('some prompts were accepted', () => accepted >= enough);
     server.running.kill('SIGKILL');
     await server.running.ended;
     server = await serveProcess(home);
@@ -54,7 +54,7 @@ test('killed while prompts come in and are followed: none is lost, none comes tw
     await expectSound(engine, key);
     const all = await allEvents(engine, key);
     await until('the reader has everything', () => (seen.get(key)?.length ?? 0) >= all.length);
-    // The server may have written more since: what the one before had kept warm is noted when it is found.
+    // There may be more events by now: the new server records the end of sessions that the killed one had kept warm.
     const read = seen.get(key) ?? [];
     expect(read.slice(0, all.length)).toEqual(all);
     expect(read.map(({ seq }) => seq)).toEqual(read.map((_, index) => index + 1));

@@ -1,4 +1,4 @@
-// Live streams over connections that are cut, fall silent or come back, and over a server that restarts.
+// Live streams over connections that are cut or silent, and with a server that restarts.
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
@@ -11,11 +11,11 @@ import { ServedHome, type ServedOptions, TOKEN } from '../http/support/served-ho
 import { allEvents, refusedWith, run } from '../support/conversations.ts';
 import { CuttingProxy } from './support/cutting-proxy.ts';
 
-const chat = (conversation: string, after = 0) =>
+const feedOf = (conversation: string, after = 0) =>
   ({ feed: conversation, of: 'conversation', conversation, after }) as const;
 
-/** A live stream through a proxy, whose frames are all kept. */
-async function watched(options: ServedOptions = {}) {
+/** A server behind a proxy. `read` opens a live stream through the proxy, and keeps all its frames. */
+async function startWatching(options: ServedOptions = {}) {
   const home = await ServedHome.start(options);
   const proxy = await CuttingProxy.between(home.path, home.socket);
   const timing = { firstMs: 5, longestMs: 50, timeoutMs: 1_000 };
@@ -47,91 +47,91 @@ async function watched(options: ServedOptions = {}) {
   };
 }
 
-test('a connection that is cut again and again: every event of every feed once, and in order', async () => {
+test('over a connection that is cut again and again, every feed gets every event once and in order', async () => {
   const seed = seedOfRun();
-  await using world = await watched({ server: { stream: { retryMs: 50 } } });
+  await using setup = await startWatching({ server: { stream: { retryMs: 50 } } });
   const keys = ['one', 'two', 'three'];
-  for (const key of keys) await world.home.engine.ensure({ key });
-  world.proxy.cutWithin = { bytes: 6_000, random: new Random(seed) };
-  const live = world.read([chat('one'), { feed: 'hints', of: 'hints' }]);
-  live.follow(chat('two'));
+  for (const key of keys) await setup.home.engine.ensure({ key });
+  setup.proxy.cutWithin = { bytes: 6_000, random: new Random(seed) };
+  const live = setup.read([feedOf('one'), { feed: 'hints', of: 'hints' }]);
+  live.follow(feedOf('two'));
   // At least two turns: on a busy machine, the first may be cut as often as is needed.
-  for (let turn = 0; turn < 2 || (turn < 20 && world.proxy.cuts < 8); turn += 1) {
-    await Promise.all(keys.map((key) => run(world.home.engine, key, `/stream 10 5\n/say ${'ß🦆'.repeat(200)}`)));
-    if (turn === 1) live.follow(chat('three'));
+  for (let turn = 0; turn < 2 || (turn < 20 && setup.proxy.cuts < 8); turn += 1) {
+    await Promise.all(keys.map((key) => run(setup.home.engine, key, `/stream 10 5\n/say ${'ß🦆'.repeat(200)}`)));
+    if (turn === 1) live.follow(feedOf('three'));
   }
   for (const key of keys) {
-    const all = await allEvents(world.home.engine, key);
-    await until(`every event of ${key} is seen (seed ${seed})`, () => world.events(key).length >= all.length);
-    expect(world.events(key), `seed ${seed}`).toEqual(all);
+    const all = await allEvents(setup.home.engine, key);
+    await until(`every event of ${key} is seen (seed ${seed})`, () => setup.events(key).length >= all.length);
+    expect(setup.events(key), `seed ${seed}`).toEqual(all);
   }
-  expect(world.proxy.cuts, `seed ${seed}`).toBeGreaterThanOrEqual(8);
+  expect(setup.proxy.cuts, `seed ${seed}`).toBeGreaterThanOrEqual(8);
   live.close();
-  await world.ended();
-  await until('the server has no reader left', () => world.home.metrics.readers === 0);
+  await setup.ended();
+  await until('the server has no reader left', () => setup.home.metrics.readers === 0);
 });
 
-test('a server that restarts is waited for, and says how much was missed', async () => {
-  await using world = await watched();
-  await run(world.home.engine, 'chat', 'Hello.');
-  const live = world.read([chat('chat'), { feed: 'hints', of: 'hints' }]);
-  const { length: before } = await allEvents(world.home.engine, 'chat');
-  await until('it has everything', () => world.events('chat').length === before);
+test('a stream waits for a server that restarts, and then continues all its feeds', async () => {
+  await using setup = await startWatching();
+  await run(setup.home.engine, 'chat', 'Hello.');
+  const live = setup.read([feedOf('chat'), { feed: 'hints', of: 'hints' }]);
+  const { length: before } = await allEvents(setup.home.engine, 'chat');
+  await until('it has everything', () => setup.events('chat').length === before);
   const openedAt = live.state.since;
-  await world.home.down();
+  await setup.home.down();
   await until('it waits', () => live.state.state === 'waiting');
   expect(live.state).toMatchObject({
     failure: { code: 'unreachable', hint: expect.stringContaining('until it answers') },
   });
   const { since } = live.state;
   expect(since).toBeGreaterThanOrEqual(openedAt);
-  live.follow(chat('later')); // while there is no connection
-  await until('it has tried again', () => world.states.filter((state) => state === 'waiting').length > 3);
-  expect(live.state.since).toBe(since); // however often it was tried
-  await world.home.up();
-  await run(world.home.engine, 'chat', 'More.');
+  live.follow(feedOf('later')); // without a connection
+  await until('it has tried again', () => setup.states.filter((state) => state === 'waiting').length > 3);
+  expect(live.state.since).toBe(since); // further tries do not change it
+  await setup.home.up();
+  await run(setup.home.engine, 'chat', 'More.');
   await until('it is open', () => live.state.state === 'open');
-  // It was asked for before it existed. Whoever asks again, once it does, gets all of it.
-  await until('that feed has ended', () => world.frames.some(({ kind, feed }) => kind === 'ended' && feed === 'later'));
-  await run(world.home.engine, 'later', 'Hello.');
-  live.follow(chat('later'));
+  // The feed was requested before the conversation existed, so it has ended. Following it again gives all events.
+  await until('that feed has ended', () => setup.frames.some(({ kind, feed }) => kind === 'ended' && feed === 'later'));
+  await run(setup.home.engine, 'later', 'Hello.');
+  live.follow(feedOf('later'));
   for (const key of ['chat', 'later']) {
-    const all = await allEvents(world.home.engine, key);
-    await until(`it has everything of ${key}`, () => world.events(key).length >= all.length);
-    expect(world.events(key)).toEqual(all);
+    const all = await allEvents(setup.home.engine, key);
+    await until(`it has everything of ${key}`, () => setup.events(key).length >= all.length);
+    expect(setup.events(key)).toEqual(all);
   }
-  const began = world.frames.filter((frame) => frame.kind === 'began' && frame.feed === 'chat');
+  const began = setup.frames.filter((frame) => frame.kind === 'began' && frame.feed === 'chat');
   expect(began.length).toBeGreaterThanOrEqual(2);
-  expect(world.frames.filter((frame) => frame.kind === 'hint' && frame.hint.conversationId === null).length).toBe(2);
+  expect(setup.frames.filter((frame) => frame.kind === 'hint' && frame.hint.conversationId === null).length).toBe(2);
   live.close();
-  await world.ended();
+  await setup.ended();
 });
 
-test('a stream that is silent although it seems open is begun again: by itself, or at once when told to look', async () => {
-  await using world = await watched({ server: { stream: { heartbeatMs: 200 } } });
-  await world.home.engine.ensure({ key: 'chat' });
-  const live = world.read([chat('chat')]);
-  await until('the first event', () => world.events('chat').length === 1);
-  world.proxy.mute = true;
-  const { came, spokeAt } = world.proxy;
-  await until('it has come back by itself', () => world.proxy.came > came);
-  expect(performance.now() - spokeAt).toBeGreaterThan(300);
-  world.proxy.mute = false;
+test('a stream that is silent although it seems open is opened again by itself; wake() does nothing while it is open', async () => {
+  await using setup = await startWatching({ server: { stream: { heartbeatMs: 200 } } });
+  await setup.home.engine.ensure({ key: 'chat' });
+  const live = setup.read([feedOf('chat')]);
+  await until('the first event', () => setup.events('chat').length === 1);
+  setup.proxy.mute = true;
+  const { connections, lastPassedAt } = setup.proxy;
+  await until('it has reconnected by itself', () => setup.proxy.connections > connections);
+  expect(performance.now() - lastPassedAt).toBeGreaterThan(300); // longer than one heartbeat, 200 ms
+  setup.proxy.mute = false;
   await until('it is open', () => live.state.state === 'open');
-  live.wake(); // nothing is wrong: nothing happens
+  live.wake();
   expect(live.state.state).toBe('open');
-  await run(world.home.engine, 'chat', 'Hello.');
-  const all = await allEvents(world.home.engine, 'chat');
-  await until('every event', () => world.events('chat').length >= all.length);
-  expect(world.events('chat')).toEqual(all);
+  await run(setup.home.engine, 'chat', 'Hello.');
+  const all = await allEvents(setup.home.engine, 'chat');
+  await until('every event', () => setup.events('chat').length >= all.length);
+  expect(setup.events('chat')).toEqual(all);
 });
 
-test('whoever is told to look does not wait for the next try', async () => {
+test('wake() makes a stream that waits try again at once', async () => {
   await using home = await ServedHome.start({ server: { stream: { retryMs: 600_000 } } });
   await home.engine.ensure({ key: 'chat' });
   const timing = { firstMs: 600_000, longestMs: 600_000 };
   const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN, timing });
-  const live = httpLiveStreams(engine.caller).live('local', [chat('chat')]);
+  const live = httpLiveStreams(engine.caller).live('local', [feedOf('chat')]);
   const frames = live[Symbol.asyncIterator]();
   await frames.next();
   await frames.next();
@@ -147,37 +147,38 @@ test('whoever is told to look does not wait for the next try', async () => {
   await engine.close();
 });
 
-test('a change of the feeds whose reply is lost is made all the same', async () => {
-  await using world = await watched();
-  for (const key of ['one', 'two']) await run(world.home.engine, key, 'Hello.');
-  const live = world.read([chat('one')]);
-  const { length } = await allEvents(world.home.engine, 'one');
-  await until('it has everything of one', () => world.events('one').length === length);
-  world.proxy.loseReplies = 1;
-  live.follow(chat('two'));
-  await until('it has everything of two', () => world.events('two').length >= length);
-  expect(world.events('two')).toEqual(await allEvents(world.home.engine, 'two'));
-  expect(world.events('one')).toHaveLength(length);
+test('a change of the feeds takes effect although its reply is lost', async () => {
+  await using setup = await startWatching();
+  for (const key of ['one', 'two']) await run(setup.home.engine, key, 'Hello.');
+  const live = setup.read([feedOf('one')]);
+  const { length } = await allEvents(setup.home.engine, 'one');
+  await until('it has everything of one', () => setup.events('one').length === length);
+  setup.proxy.loseReplies = 1;
+  live.follow(feedOf('two'));
+  await until('it has everything of two', () => setup.events('two').length >= length);
+  expect(setup.events('two')).toEqual(await allEvents(setup.home.engine, 'two'));
+  expect(setup.events('one')).toHaveLength(length);
 });
 
-test('a stream that the server has no more is opened anew when its feeds change', async () => {
+test('a stream that the server no longer has is opened again when its feeds change', async () => {
   await using home = await ServedHome.start();
   for (const key of ['one', 'two']) await run(home.engine, key, 'Hello.');
-  const plain = socketTransport(home.socket);
+  const transport = socketTransport(home.socket);
   let opened = 0;
-  const forgetful: typeof plain = {
-    ...plain,
+  // Changes of the feeds name a stream that the server does not have.
+  const withUnknownStream: typeof transport = {
+    ...transport,
     send(request) {
       if (request.path === '/v1/streams') opened += 1;
-      return plain.send({ ...request, path: request.path.replace(/^(.v1.streams.).+/, '$1forgotten') });
+      return transport.send({ ...request, path: request.path.replace(/^(.v1.streams.).+/, '$1forgotten') });
     },
   };
-  const engine = await connect({ transport: forgetful, token: TOKEN });
-  const live = httpLiveStreams(engine.caller).live('local', [chat('one')]);
+  const engine = await connect({ transport: withUnknownStream, token: TOKEN });
+  const live = httpLiveStreams(engine.caller).live('local', [feedOf('one')]);
   const all = await allEvents(home.engine, 'two');
   const seen: number[] = [];
   for await (const frame of live) {
-    if (frame.kind === 'began' && frame.feed === 'one' && opened === 1) live.follow(chat('two'));
+    if (frame.kind === 'began' && frame.feed === 'one' && opened === 1) live.follow(feedOf('two'));
     if (frame.kind === 'event' && frame.feed === 'two') seen.push(frame.event.seq);
     if (seen.length === all.length) break;
   }
@@ -186,7 +187,7 @@ test('a stream that the server has no more is opened anew when its feeds change'
   await engine.close();
 });
 
-test('credentials that are no longer valid end it; closing the client does, too', async () => {
+test('a stream ends when its key is revoked, and when the client is closed', async () => {
   await using home = await ServedHome.start({ server: { stream: { checkMs: 20 } } });
   const { id, key } = await home.key('ann', ['read']);
   const engine = await connect({ transport: socketTransport(home.socket), token: key });

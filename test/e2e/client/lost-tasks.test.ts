@@ -1,4 +1,4 @@
-// Tasks through a connection that is cut, and through a server that goes and comes back.
+// Tasks over a connection that is cut, and with a server that restarts.
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
@@ -19,15 +19,15 @@ async function open(path: string) {
   return { tasks: new HttpTasks(engine.caller, null), [Symbol.asyncDispose]: () => engine.close() };
 }
 
-/** The board as somebody sees it who follows from the beginning. */
-function board(tasks: HttpTasks) {
+/** Follows the board from its beginning. `upTo` waits for the event with this number, and returns all events. */
+function followBoard(tasks: HttpTasks) {
   const stop = new AbortController();
   const seen: TaskEvent[] = [];
   const reading = (async () => {
     for await (const event of tasks.follow({ signal: stop.signal })) seen.push(event);
   })();
   const upTo = async (last: number) => {
-    await until(`event ${last}`, () => (seen.at(-1)?.seq ?? 0) >= last);
+    await until(`event ${last} is seen`, () => (seen.at(-1)?.seq ?? 0) >= last);
     stop.abort();
     await reading;
     return seen;
@@ -35,31 +35,31 @@ function board(tasks: HttpTasks) {
   return { seen, upTo };
 }
 
-test('behind a proxy that cuts at random, the board has every event once, and who waits hears of the end', async () => {
+test('behind a proxy that cuts connections at random, the board has every event once, and waitFor returns', async () => {
   const seed = seedOfRun();
   await using home = await ServedHome.start();
   await using proxy = await CuttingProxy.between(home.path, home.socket);
-  await using cut = await open(proxy.path);
-  await using past = await open(home.socket);
-  const watched = board(cut.tasks);
+  await using proxied = await open(proxy.path);
+  await using direct = await open(home.socket);
+  const board = followBoard(proxied.tasks);
   proxy.cutWithin = { bytes: 9_000, random: new Random(seed) };
   for (let round = 0; round < 20 && proxy.cuts < 8; round += 1) {
     const plan = { tasks: [{ goal: 'x', gate: 'true' }, { goal: 'y' }] };
-    const { tasks } = await past.tasks.add(plan);
-    const ended = await cut.tasks.waitFor(tasks.map(({ id }) => id));
+    const { tasks } = await direct.tasks.add(plan);
+    const ended = await proxied.tasks.waitFor(tasks.map(({ id }) => id));
     expect(ended.map(({ state }) => state)).toEqual(['done', 'done']);
   }
-  const last = await past.tasks.lastSeq();
-  const seqs = (await watched.upTo(last)).map(({ seq }) => seq);
-  expect(seqs).toEqual(Array.from({ length: last }, (_, i) => i + 1));
-  expect(proxy.cuts).toBeGreaterThanOrEqual(8);
+  const last = await direct.tasks.lastSeq();
+  const seqs = (await board.upTo(last)).map(({ seq }) => seq);
+  expect(seqs, `seed ${seed}`).toEqual(Array.from({ length: last }, (_, i) => i + 1));
+  expect(proxy.cuts, `seed ${seed}`).toBeGreaterThanOrEqual(8);
 });
 
-test('a plan whose reply is lost is added once, and was not there before; a retry is not repeated', async () => {
+test('a plan whose reply is lost is added once and is no duplicate; a retry is not repeated', async () => {
   await using home = await ServedHome.start();
   await using proxy = await CuttingProxy.between(home.path, home.socket);
-  await using world = await open(proxy.path);
-  const { tasks } = world;
+  await using client = await open(proxy.path);
+  const { tasks } = client;
   await tasks.lastSeq();
   proxy.loseReplies = 2;
   const added = await tasks.add({ name: 'only', goal: 'x', gate: 'false', maxIterations: 1 });
@@ -72,16 +72,16 @@ test('a plan whose reply is lost is added once, and was not there before; a retr
   expect(await tasks.waitFor(['only'])).toMatchObject([{ state: 'failed', progress: { round: 2 } }]);
 });
 
-test('a server that ends and is there again: the board goes on, and the task is done', async () => {
+test('when the server restarts, the board continues and the task is done', async () => {
   await using home = await ServedHome.start();
-  await using world = await open(home.socket);
-  const watched = board(world.tasks);
-  const { tasks } = await world.tasks.add({ goal: '/stream 3 200', retryInterrupted: 5 });
-  const waiting = world.tasks.waitFor(tasks.map(({ id }) => id));
-  await until('the task to begin', () => watched.seen.some(({ kind }) => kind === 'task.opened'));
+  await using client = await open(home.socket);
+  const board = followBoard(client.tasks);
+  const { tasks } = await client.tasks.add({ goal: '/stream 3 200', retryInterrupted: 5 });
+  const waiting = client.tasks.waitFor(tasks.map(({ id }) => id));
+  await until('the task has begun', () => board.seen.some(({ kind }) => kind === 'task.opened'));
   await home.down();
   await home.up();
   expect(await waiting).toMatchObject([{ state: 'done' }]);
-  const last = await world.tasks.lastSeq();
-  expect((await watched.upTo(last)).map(({ seq }) => seq)).toEqual(Array.from({ length: last }, (_, i) => i + 1));
+  const last = await client.tasks.lastSeq();
+  expect((await board.upTo(last)).map(({ seq }) => seq)).toEqual(Array.from({ length: last }, (_, i) => i + 1));
 });

@@ -1,4 +1,4 @@
-// Replies that are lost, streams that are cut, servers that fall silent or are gone.
+// Lost replies, cut streams, and servers that stop answering or are gone.
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
@@ -9,7 +9,8 @@ import { ServedHome, type ServedOptions, TOKEN } from '../http/support/served-ho
 import { allEvents, ended, event, expectSound, refusedWith } from '../support/conversations.ts';
 import { CuttingProxy } from './support/cutting-proxy.ts';
 
-async function proxied(options: ServedOptions = {}) {
+/** A server behind a proxy. `open` connects a client through the proxy. */
+async function startProxied(options: ServedOptions = {}) {
   const home = await ServedHome.start(options);
   const proxy = await CuttingProxy.between(home.path, home.socket);
   const timing = { firstMs: 5, longestMs: 50 };
@@ -26,16 +27,16 @@ async function proxied(options: ServedOptions = {}) {
   };
 }
 
-test('a prompt whose reply is lost is one turn, and was not there before', async () => {
-  await using world = await proxied();
-  const engine = await world.open();
+test('a prompt whose reply is lost becomes one turn, and is not reported as a duplicate', async () => {
+  await using setup = await startProxied();
+  const engine = await setup.open();
   await engine.ensure({ key: 'chat' });
-  world.proxy.loseReplies = 2;
+  setup.proxy.loseReplies = 2;
   const { turn, duplicate } = await engine.submit('chat', 'The codeword is osprey.');
-  expect(world.proxy.loseReplies).toBe(0);
+  expect(setup.proxy.loseReplies).toBe(0);
   expect(duplicate).toBe(false);
   await ended(engine, turn);
-  world.proxy.loseReplies = 1;
+  setup.proxy.loseReplies = 1;
   const retried = await engine.retry(turn.id);
   await ended(engine, retried.turn);
   expect((await engine.turns('chat')).map(({ n, retryOf }) => [n, retryOf])).toEqual([
@@ -46,16 +47,16 @@ test('a prompt whose reply is lost is one turn, and was not there before', async
   await engine.close();
 });
 
-test('a change of the queue whose reply is lost is made once, and was not there before', async () => {
-  await using world = await proxied();
-  const engine = await world.open();
+test('a change of the queue whose reply is lost is made once, and is not reported as a duplicate', async () => {
+  await using setup = await startProxied();
+  const engine = await setup.open();
   const { turn: running } = await engine.submit('chat', '/hang');
   const { turn: one } = await engine.submit('chat', '/say one');
   const { turn: two } = await engine.submit('chat', '/say two');
-  await event(engine, 'chat', 'turn.sent'); // until then the first one is in the queue, too
-  world.proxy.loseReplies = 2;
+  await event(engine, 'chat', 'turn.sent'); // until then the first turn is in the queue as well
+  setup.proxy.loseReplies = 2;
   const { queue, duplicate } = await engine.requeue('chat', [{ turn: two.id }, { turn: one.id, prompt: '/say uno' }]);
-  expect(world.proxy.loseReplies).toBe(0);
+  expect(setup.proxy.loseReplies).toBe(0);
   expect(duplicate).toBe(false);
   expect(queue.map(({ n, replaces }) => [n, replaces])).toEqual([
     [3, null],
@@ -68,46 +69,46 @@ test('a change of the queue whose reply is lost is made once, and was not there 
   await engine.close();
 });
 
-test('an answer whose reply is lost has been given; one that somebody else gave has not', async () => {
-  await using world = await proxied();
-  const engine = await world.open();
+test('an answer to a permission succeeds although its reply is lost; if somebody else has answered, it is a conflict', async () => {
+  await using setup = await startProxied();
+  const engine = await setup.open();
   await engine.ensure({ key: 'chat' });
   const asking = await engine.submit('chat', '/ask May I?\n/ask And this?', { permissions: 'ask' });
   const { payload: first, seq } = await event(engine, 'chat', 'permission.asked');
-  world.proxy.loseReplies = 1;
+  setup.proxy.loseReplies = 1;
   expect(await engine.answer(first.permissionId, 'allow')).toMatchObject({ state: 'answered', optionId: 'allow' });
   const { payload: second } = await event(engine, 'chat', 'permission.asked', { after: seq });
-  await world.home.engine.answer(second.permissionId, 'allow');
+  await setup.home.engine.answer(second.permissionId, 'allow');
   await refusedWith('conflict', engine.answer(second.permissionId, 'allow'), /already answered/);
   await ended(engine, asking.turn);
   await engine.close();
 });
 
-test('what must not be done twice is not repeated: the caller is told that it is not known', async () => {
-  await using world = await proxied();
-  const engine = await world.open();
-  world.proxy.loseReplies = 1;
+test('a call that must not be made twice is not repeated when its reply is lost, and the error says so', async () => {
+  await using setup = await startProxied();
+  const engine = await setup.open();
+  setup.proxy.loseReplies = 1;
   await refusedWith('unreachable', engine.ensure({ title: 'nameless' }), /was lost before the server answered/);
   expect((await engine.list()).length).toBe(1);
-  world.proxy.loseReplies = 1;
+  setup.proxy.loseReplies = 1;
   expect(await engine.ensure({ key: 'named' })).toMatchObject({ key: 'named' });
   await engine.close();
 });
 
-test('a reader behind a proxy that cuts at random has every event once, as it happens', async () => {
+test('a reader behind a proxy that cuts connections at random gets every event once and in order', async () => {
   const seed = seedOfRun();
-  await using world = await proxied();
-  const engine = await world.open();
+  await using setup = await startProxied();
+  const engine = await setup.open();
   const { id } = await engine.ensure({ key: 'chat' });
-  world.proxy.cutWithin = { bytes: 6_000, random: new Random(seed) };
+  setup.proxy.cutWithin = { bytes: 6_000, random: new Random(seed) };
   const stop = new AbortController();
   const seen: PublicEvent[] = [];
   const reading = (async () => {
     for await (const one of engine.follow(id, { signal: stop.signal })) seen.push(one);
   })();
-  // Past the proxy: whatever it cuts is the stream.
-  const { home } = world;
-  for (let turn = 0; turn < 20 && world.proxy.cuts < 8; turn += 1) {
+  // The turns are submitted without the proxy, so that it cuts only the stream.
+  const { home } = setup;
+  for (let turn = 0; turn < 20 && setup.proxy.cuts < 8; turn += 1) {
     await ended(home.engine, (await home.engine.submit(id, `/stream 20 5\n/say ${'ß🦆'.repeat(300)}`)).turn);
   }
   const all = await allEvents(home.engine, id);
@@ -115,60 +116,60 @@ test('a reader behind a proxy that cuts at random has every event once, as it ha
   stop.abort();
   await reading;
   expect(seen, `seed ${seed}`).toEqual(all);
-  expect(world.proxy.cuts, `seed ${seed}`).toBeGreaterThanOrEqual(8);
+  expect(setup.proxy.cuts, `seed ${seed}`).toBeGreaterThanOrEqual(8);
   await engine.close();
 });
 
-test('hints that may have been missed are one for everything', async () => {
-  await using world = await proxied();
-  const engine = await world.open();
+test('after a cut, one hint for all conversations replaces those that may have been missed', async () => {
+  await using setup = await startProxied();
+  const engine = await setup.open();
   const { id } = await engine.ensure({ key: 'chat' });
   const hints = engine.hints()[Symbol.asyncIterator]();
   const first = hints.next();
-  await until('the reader of hints has come', () => world.home.metrics.readers > 0);
+  await until('the reader of hints is connected', () => setup.home.metrics.readers > 0);
   await engine.rename(id, 'Moved');
   expect((await first).value).toEqual({ conversationId: id, seq: 2 });
-  world.proxy.cutWithin = { bytes: 0, random: new Random(1) };
-  world.proxy.loseReplies = 1;
-  await world.home.engine.rename(id, 'Moved again');
+  setup.proxy.cutWithin = { bytes: 0, random: new Random(1) };
+  setup.proxy.loseReplies = 1;
+  await setup.home.engine.rename(id, 'Moved again');
   const next = hints.next();
-  await until('the connection is cut', () => world.proxy.loseReplies === 0);
-  world.proxy.cutWithin = null;
+  await until('the connection is cut', () => setup.proxy.loseReplies === 0);
+  setup.proxy.cutWithin = null;
   expect((await next).value).toEqual({ conversationId: null, seq: null });
   await engine.close();
 });
 
-test('a stream that has fallen silent is begun again', async () => {
-  await using world = await proxied({ server: { stream: { heartbeatMs: 50 } } });
-  const engine = await world.open({ silenceMs: 300, timeoutMs: 300 });
+test('a stream that is silent for too long is opened again', async () => {
+  await using setup = await startProxied({ server: { stream: { heartbeatMs: 50 } } });
+  const engine = await setup.open({ silenceMs: 300, timeoutMs: 300 });
   const { id } = await engine.ensure({ key: 'chat' });
   const events = engine.follow(id)[Symbol.asyncIterator]();
   expect((await events.next()).value).toMatchObject({ seq: 1 });
   const next = events.next();
-  world.proxy.mute = true;
-  await world.home.engine.rename(id, 'Meanwhile');
-  const { came } = world.proxy;
-  await until('the client has come back', () => world.proxy.came > came);
-  world.proxy.mute = false;
+  setup.proxy.mute = true;
+  await setup.home.engine.rename(id, 'Meanwhile');
+  const { connections } = setup.proxy;
+  await until('the client has reconnected', () => setup.proxy.connections > connections);
+  setup.proxy.mute = false;
   expect((await next).value).toMatchObject({ seq: 2, kind: 'conversation.titled' });
   await engine.close();
 });
 
-test('a taker that does not take is not read for, and loses nothing', async () => {
+test('the client stops reading from the server while its caller takes no events, and loses none', async () => {
   await using home = await ServedHome.start({ server: { stream: { stallMs: 300 } } });
-  let read = 0;
-  const plain = socketTransport(home.socket);
-  const counting: typeof plain = {
-    ...plain,
+  let bytesRead = 0;
+  const transport = socketTransport(home.socket);
+  const counting: typeof transport = {
+    ...transport,
     async send(request) {
-      const answer = await plain.send(request);
+      const answer = await transport.send(request);
       return { ...answer, chunks: () => counted(answer.chunks()) };
     },
   };
   async function* counted(chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
-      read += chunk.length;
-      // In pieces that end in the middle of characters, as on any network.
+      bytesRead += chunk.length;
+      // In pieces that can end in the middle of a character, as on any network.
       for (let at = 0; at < chunk.length; at += 4_097) yield chunk.subarray(at, at + 4_097);
     }
   }
@@ -178,16 +179,16 @@ test('a taker that does not take is not read for, and loses nothing', async () =
   const taken = [(await events.next()).value as PublicEvent];
   const loud = Array.from({ length: 30 }, (_, i) => `/think ${i}\n/say ${'é🦆'.repeat(17_000)}`).join('\n');
   await ended(home.engine, (await home.engine.submit(id, loud)).turn);
-  await until('the server has cut it off', () => home.metrics.readers === 0);
-  expect(read).toBeLessThan(200_000);
+  await until('the server has disconnected it', () => home.metrics.readers === 0);
+  expect(bytesRead).toBeLessThan(200_000); // of more than 3 MB: what the buffers of one connection hold
   const all = await allEvents(home.engine, id);
   while (taken.length < all.length) taken.push((await events.next()).value as PublicEvent);
   expect(taken).toEqual(all);
-  expect(read).toBeGreaterThan(3_000_000);
+  expect(bytesRead).toBeGreaterThan(3_000_000);
   await engine.close();
 });
 
-test('a large prompt arrives whole; one that is too large is refused', async () => {
+test('a large prompt arrives unchanged; one that is too large is refused', async () => {
   await using home = await ServedHome.start();
   const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN });
   const { id } = await engine.ensure({ key: 'chat' });
@@ -201,7 +202,7 @@ test('a large prompt arrives whole; one that is too large is refused', async () 
   await engine.close();
 });
 
-test('a server that is gone is waited for, for a while; one that was never there is not', async () => {
+test('the client waits some time for a server that is gone, but not for one that it never reached', async () => {
   await using home = await ServedHome.start();
   const timing = { giveUpMs: 400, firstMs: 5, longestMs: 50 };
   const [engine, patient] = await Promise.all(
@@ -214,9 +215,9 @@ test('a server that is gone is waited for, for a while; one that was never there
   const events = engine.follow(id)[Symbol.asyncIterator]();
   await events.next();
   await home.down();
-  const [asked, next] = [engine.list(), events.next()];
+  const [list, next] = [engine.list(), events.next()];
   await Promise.all([
-    refusedWith('unreachable', asked, /does not answer \(E?[A-Z]+\)/),
+    refusedWith('unreachable', list, /does not answer \(E?[A-Z]+\)/),
     refusedWith('unreachable', next),
   ]);
   await refusedWith(
@@ -229,7 +230,7 @@ test('a server that is gone is waited for, for a while; one that was never there
   await Promise.all([engine.close(), patient.close()]);
 });
 
-test('closing ends what is under way, and nothing begins after it', async () => {
+test('closing the client ends its streams, and later calls are refused', async () => {
   await using home = await ServedHome.start();
   const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN });
   const { id } = await engine.ensure({ key: 'chat' });

@@ -1,4 +1,4 @@
-// What holds of a tracker holds of it over HTTP: the very tests of the embedded one, through a server and `fetch`.
+// Runs the tests of the embedded tracker through a server, with `fetch`.
 import { reachBy } from '../support/served.ts';
 
 reachBy('tcp');

@@ -1,9 +1,9 @@
-// Trackers over HTTP: what only they have. A server cannot see whether their programs live, so locks are leases.
+// What is different for trackers over HTTP: a server cannot see whether their programs are running, so locks are leases that expire.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/client.ts';
-import { type ConversationTracker, open } from '../../../src/index.ts';
+import { open } from '../../../src/index.ts';
 import { CliHome } from '../cli/process.ts';
 import { ServedHome, TOKEN } from '../http/support/served-home.ts';
 import { serveProcess } from '../http/support/served-process.ts';
@@ -12,15 +12,15 @@ import { CuttingProxy } from './support/cutting-proxy.ts';
 
 const HOLDERS = ['a-first-program', 'a-second-program'] as const;
 
-const asked = (requestId: string, holder: string) => ({ requestId, agentId: 'agent456', sessionId: null, holder });
+const newRequest = (requestId: string, holder: string) => ({ requestId, agentId: 'agent456', sessionId: null, holder });
 
 test('while a program has the lock, another one is refused', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const [first, second] = HOLDERS;
-  const { lock } = await caller.ok('POST', '/tracker/requests', asked('req1', first));
+  const { lock } = await caller.ok('POST', '/tracker/requests', newRequest('req1', first));
   expect(lock).toEqual({ holder: `client ${first}`, expiresIn: expect.any(Number) });
-  const busy = await caller.post('/tracker/requests', asked('req2', second));
+  const busy = await caller.post('/tracker/requests', newRequest('req2', second));
   expect(busy).toMatchObject({ status: 409, body: { code: 'conflict' } });
   expect(busy.body.detail).toMatch(
     /busy with the request "req1" \(client a-first-program, \d+ s left unless renewed\)/,
@@ -30,17 +30,18 @@ test('while a program has the lock, another one is refused', async () => {
   expect((await caller.post('/tracker/requests/req1/renew', { holder: second })).status).toBe(409);
 });
 
-test('a program that no longer renews its lock loses it in its term, and what it writes later is refused', async () => {
+test('a program that does not renew its lock loses it when it expires, and its later writes are refused', async () => {
   await using home = await ServedHome.start({ engine: { leaseMs: 1_000 } });
   const { caller } = home;
   const [first, second] = HOLDERS;
-  await caller.ok('POST', '/tracker/requests', asked('req1', first));
-  // Another one waits for the lock, and gets it when it has expired.
-  const next = await caller.ok('POST', '/tracker/requests', { ...asked('req2', second), waitMs: 60_000 });
+  await caller.ok('POST', '/tracker/requests', newRequest('req1', first));
+  // Another program waits for the lock, and gets it when it has expired.
+  const next = await caller.ok('POST', '/tracker/requests', { ...newRequest('req2', second), waitMs: 60_000 });
   expect(next).toMatchObject({ status: 'pending', lock: { holder: `client ${second}` } });
   for (const verb of ['renew', 'complete', 'fail', 'session']) {
     const body = { holder: first, ...(verb === 'session' && { sessionId: 'late' }) };
     const late = await caller.post(`/tracker/requests/req1/${verb}`, body);
+    // The request has already failed, so `fail` has nothing to do.
     expect({ verb, ...late }).toMatchObject({ status: verb === 'fail' ? 200 : 409 });
     if (verb !== 'fail') expect(late.body.detail).toContain('has already ended: interrupted');
   }
@@ -48,20 +49,23 @@ test('a program that no longer renews its lock loses it in its term, and what it
   expect((await home.engine.turns('agent456')).map(({ state }) => state)).toEqual(['interrupted', 'running']);
 });
 
-test('a lock that has expired is its program’s again, if nobody has taken it meanwhile', async () => {
+test('a program gets an expired lock back if no other program has taken it meanwhile', async () => {
   await using home = await ServedHome.start({ engine: { leaseMs: 1_000 } });
   const { caller } = home;
   const [holder] = HOLDERS;
   await caller.ok('POST', '/tracker/requests', { requestId: 'req1', agentId: 'a', sessionId: null, holder });
-  await until('it has expired', async () => (await caller.ok('GET', '/tracker/requests/req1')).lock === null);
+  await until('the lock has expired', async () => (await caller.ok('GET', '/tracker/requests/req1')).lock === null);
   const renewed = await caller.ok('POST', '/tracker/requests/req1/renew', { holder });
   expect(renewed.lock).toMatchObject({ holder: `client ${holder}` });
-  await until('it has expired again', async () => (await caller.ok('GET', '/tracker/requests/req1')).lock === null);
+  await until(
+    'the lock has expired again',
+    async () => (await caller.ok('GET', '/tracker/requests/req1')).lock === null,
+  );
   await caller.ok('POST', '/tracker/requests/req1/session', { holder, sessionId: 's1' });
   expect(await caller.ok('POST', '/tracker/requests/req1/complete', { holder })).toMatchObject({ status: 'completed' });
 });
 
-test('two writes of one program at the same time are both made, or one of them is refused', async () => {
+test('of writes of one program at the same time, each is stored or refused', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const [holder] = HOLDERS;
@@ -70,9 +74,9 @@ test('two writes of one program at the same time are both made, or one of them i
   const named = await Promise.all(
     ids.map((sessionId) => caller.post('/tracker/requests/req1/session', { holder, sessionId })),
   );
-  const done = ids.filter((_, i) => named[i]?.status === 200);
-  expect(done.length).toBeGreaterThan(0);
-  expect((await caller.ok('GET', '/tracker/agents/a')).sessions.toSorted()).toEqual(done);
+  const accepted = ids.filter((_, i) => named[i]?.status === 200);
+  expect(accepted.length).toBeGreaterThan(0);
+  expect((await caller.ok('GET', '/tracker/agents/a')).sessions.toSorted()).toEqual(accepted);
 });
 
 const PROGRAM = `
@@ -82,7 +86,7 @@ const PROGRAM = `
   process.stdout.write('tracked');
   setInterval(() => {}, 1000);`;
 
-test('the client renews its locks while it lives; when it is killed they expire', async () => {
+test('the client renews its locks while it runs; after it is killed they expire', async () => {
   await using home = await ServedHome.start({ engine: { leaseMs: 2_000 } });
   const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, home.url], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -90,51 +94,50 @@ test('the client renews its locks while it lives; when it is killed they expire'
   try {
     await once(child.stdout as NodeJS.ReadableStream, 'data');
     const renewals = () => home.metrics.text().match(/operation="renewTracked"[^}]*\} (\d+)/)?.[1] ?? '0';
-    await until('it was renewed for longer than its term', () => Number(renewals()) >= 4);
+    await until('the lock was renewed for longer than it lasts', () => Number(renewals()) >= 4);
     const tl = await connect({ url: home.url, token: TOKEN });
-    const t = tl.tracker();
-    await refusedWith('conflict', t.trackRequest('req2', 'agent456', null), /busy with the request "req1"/);
+    const tracker = tl.tracker();
+    await refusedWith('conflict', tracker.trackRequest('req2', 'agent456', null), /busy with the request "req1"/);
     child.kill('SIGKILL');
-    expect(await t.trackRequest('req2', 'agent456', null, { waitMs: 60_000 })).toMatchObject({ status: 'pending' });
-    expect(await t.getRequest('req1')).toMatchObject({ status: 'failed', prompt: [{ text: 'Hello' }] });
-    await tl.close(); // gives the lock back
+    const tracked = await tracker.trackRequest('req2', 'agent456', null, { waitMs: 60_000 });
+    expect(tracked).toMatchObject({ status: 'pending' });
+    expect(await tracker.getRequest('req1')).toMatchObject({ status: 'failed', prompt: [{ text: 'Hello' }] });
+    await tl.close(); // releases the lock
     expect((await home.engine.summary('agent456')).lock).toBeNull();
   } finally {
     child.kill('SIGKILL');
   }
 });
 
-test('a lock outlives a server that is killed: the next one knows it', async () => {
+test('a lock survives the kill of its server, and the next server respects it', async () => {
   await using stack = new AsyncDisposableStack();
   const home = stack.adopt(new CliHome(), (one) => one.remove());
   const first = await serveProcess(home);
   const server = `unix:${first.socket}`;
-  const [tl, others] = [
-    await open({ server, token: first.token, home: home.path }),
-    await open({ server, token: first.token, home: home.path }),
-  ];
-  const [t, other] = [tl.tracker(), others.tracker()] as ConversationTracker[];
-  await t?.trackRequest('req1', 'agent456', null, { prompt: 'Hello' });
-  await t?.updateRequestSession('req1', 'abc789');
+  const tl = await open({ server, token: first.token, home: home.path });
+  const otherTl = await open({ server, token: first.token, home: home.path });
+  const [tracker, other] = [tl.tracker(), otherTl.tracker()];
+  await tracker.trackRequest('req1', 'agent456', null, { prompt: 'Hello' });
+  await tracker.updateRequestSession('req1', 'abc789');
   first.running.kill('SIGKILL');
   await first.running.ended;
   await serveProcess(home);
-  await refusedWith('conflict', other?.trackRequest('req2', 'agent456', null) as Promise<unknown>, /request "req1"/);
-  expect(await t?.completeRequest('req1', { reply: 'Hi' })).toMatchObject({ status: 'completed' });
-  expect(await other?.trackRequest('req2', 'agent456', 'abc789')).toMatchObject({ status: 'active' });
+  await refusedWith('conflict', other.trackRequest('req2', 'agent456', null), /request "req1"/);
+  expect(await tracker.completeRequest('req1', { reply: 'Hi' })).toMatchObject({ status: 'completed' });
+  expect(await other.trackRequest('req2', 'agent456', 'abc789')).toMatchObject({ status: 'active' });
   expect((await tl.engine.turns('agent456'))[0]).toMatchObject({ state: 'completed', reply: 'Hi' });
-  await Promise.all([tl.close(), others.close()]);
+  await Promise.all([tl.close(), otherTl.close()]);
 });
 
-test('a reply that is lost does no harm: the request is tracked once, and ends once', async () => {
+test('when replies are lost, the request is tracked once and ends once', async () => {
   await using home = await ServedHome.start();
   await using proxy = await CuttingProxy.between(home.path, home.socket);
   const tl = await open({ server: `unix:${proxy.path}`, token: TOKEN });
-  const t = tl.tracker();
+  const tracker = tl.tracker();
   const calls = [
-    () => t.trackRequest('req1', 'agent456', null, { prompt: 'Hello' }),
-    () => t.updateRequestSession('req1', 'abc789'),
-    () => t.completeRequest('req1', { reply: 'Hi' }),
+    () => tracker.trackRequest('req1', 'agent456', null, { prompt: 'Hello' }),
+    () => tracker.updateRequestSession('req1', 'abc789'),
+    () => tracker.completeRequest('req1', { reply: 'Hi' }),
   ];
   for (const [i, call] of calls.entries()) {
     proxy.loseReplies = 1;
@@ -142,6 +145,6 @@ test('a reply that is lost does no harm: the request is tracked once, and ends o
     expect(proxy.cuts).toBe(i + 1);
   }
   expect(await home.engine.turns('agent456')).toMatchObject([{ state: 'completed', reply: 'Hi' }]);
-  expect(await t.sessionHistory('agent456')).toEqual(['abc789']);
+  expect(await tracker.sessionHistory('agent456')).toEqual(['abc789']);
   await tl.close();
 });

@@ -4,22 +4,22 @@ import { join } from 'node:path';
 import type { Random } from '../../../faults/harness/random.ts';
 
 /**
- * Stands between a client and the unix socket of a server, and is unkind: it cuts connections after some bytes of what the
- * server says, loses replies whose request has arrived, or says nothing more.
+ * A proxy between a client and the unix socket of a server. It can cut connections after some bytes from the server, lose the
+ * reply to a request that has arrived, or pass on nothing more from the server.
  */
 export class CuttingProxy {
   readonly path: string;
-  /** How many connections there were. */
-  came = 0;
+  /** How many connections clients have opened. */
+  connections = 0;
   /** How many of them were cut. */
   cuts = 0;
   /** When it last passed something on to a client, in the time of `performance.now()`. */
-  spokeAt = 0;
-  /** So many replies are still to be lost: the request arrives, the answer does not. */
+  lastPassedAt = 0;
+  /** How many more replies it loses: the request arrives, the reply does not. */
   loseReplies = 0;
-  /** From now on, nothing that the server says is passed on. */
+  /** While this is true, nothing from the server is passed on. */
   mute = false;
-  /** After so many bytes from the server, at most, a connection is cut; null: none is. */
+  /** A connection is cut after at most so many bytes from the server. Null: none is cut. */
   cutWithin: { readonly bytes: number; readonly random: Random } | null = null;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -37,14 +37,14 @@ export class CuttingProxy {
   }
 
   #pass(client: Socket, server: Socket): void {
-    this.came += 1;
+    this.connections += 1;
     const end = () => {
       client.destroy();
       server.destroy();
     };
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
-      socket.on('error', () => {}); // cut off: that is what it is for
+      socket.on('error', () => {}); // expected: connections are cut here
       socket.on('close', () => {
         this.#sockets.delete(socket);
         end();
@@ -54,18 +54,18 @@ export class CuttingProxy {
     client.pipe(server);
     server.on('data', (chunk) => {
       if (this.mute) return;
-      // Also of a connection that was there before: clients keep theirs.
+      // Also for connections that were open before `cutWithin` was set: clients keep theirs.
       if (left === Number.POSITIVE_INFINITY && this.cutWithin !== null) {
         left = this.cutWithin.random.whole(0, this.cutWithin.bytes);
       }
-      const lost = this.loseReplies > 0;
-      if (lost) this.loseReplies -= 1;
-      if (!lost) {
+      const isLost = this.loseReplies > 0;
+      if (isLost) this.loseReplies -= 1;
+      if (!isLost) {
         client.write(chunk.subarray(0, left));
-        this.spokeAt = performance.now();
+        this.lastPassedAt = performance.now();
       }
       left -= chunk.length;
-      if (!lost && left > 0) return;
+      if (!isLost && left > 0) return;
       this.cuts += 1;
       end();
     });
