@@ -107,9 +107,9 @@ export async function startLoginApp(env: NodeJS.ProcessEnv) {
     return text;
   };
   /** Waits until the n-th prompt is answered, and returns the reply. */
-  const answered = async (cookie: string, n: number) => {
+  const answerOf = async (cookie: string, n: number) => {
     await events(cookie, n);
     return (await replies(cookie))[n - 1] ?? expect.unreachable(`prompt ${n} has no answer`);
   };
-  return { program, url, login, say, read, replies, answered, events };
+  return { program, url, login, say, read, replies, answerOf, answered: answerOf, events };
 }

@@ -179,12 +179,12 @@ describe('the app with a login', () => {
     expect((await two.say(bob, 'The codeword is birch.', 'r-1')).status).toBe(202);
     await one.program.kill();
 
-    expect(await two.answered(ann, 1)).toBe('Noted: The codeword is amber.');
+    expect(await two.answerOf(ann, 1)).toBe('Noted: The codeword is amber.');
     for (const cookie of [ann, bob]) {
       expect((await two.say(cookie, 'Which codewords have you seen?', 'r-2')).status).toBe(202);
     }
-    expect(await two.answered(ann, 2)).toBe('I have seen these codewords: amber.');
-    expect(await two.answered(bob, 2)).toBe('I have seen these codewords: birch.');
+    expect(await two.answerOf(ann, 2)).toBe('I have seen these codewords: amber.');
+    expect(await two.answerOf(bob, 2)).toBe('I have seen these codewords: birch.');
     expect(JSON.stringify(await two.replies(bob))).not.toContain('amber');
     expect((await home.lines('--as', 'shop:ann', 'list')).map((chat) => chat.key)).toEqual(['support']);
     await two.program.stop();
