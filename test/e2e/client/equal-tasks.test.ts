@@ -1,4 +1,4 @@
-// Tasks embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
+// Tasks embedded, over the unix socket and with `fetch`: the same calls give the same results and the same errors.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -9,17 +9,17 @@ import type { Tasks } from '../../../src/ports/tasks.ts';
 import { until } from '../../faults/harness/until.ts';
 import { Home } from '../support/home.ts';
 import { reachBy, type Way } from '../support/served.ts';
-import { comparable, outcome } from './support/same.ts';
+import { comparable, outcome, withoutError } from './support/same.ts';
 
 const WAYS: readonly Way[] = ['embedded', 'socket', 'tcp'];
-/** One at a time, so that what waits for its turn is known. */
+/** One task at a time, so that it is known which one waits. */
 const SETTINGS = {
   agents: { a: { adapter: 'scripted' }, forgetful: { adapter: 'scripted', options: { resume: 'none' } } },
   defaultAgent: 'a',
   tasks: { parallel: 1 },
 } as const;
 
-const told = new Map<Way, { readonly answers: Record<string, unknown>; readonly errors: Record<string, unknown> }>();
+const results = new Map<Way, { readonly answers: Record<string, unknown>; readonly errors: Record<string, unknown> }>();
 
 beforeAll(async () => {
   for (const way of WAYS) {
@@ -27,23 +27,23 @@ beforeAll(async () => {
     await using home = new Home();
     const { tasks } = await home.open({}, { settings: SETTINGS });
     mkdirSync(join(home.path, 'inner'));
-    const answers = comparable(await story(tasks, home.path), home.path) as Record<string, unknown>;
-    const errors = comparable(await faults(tasks, home.path), home.path) as Record<string, unknown>;
-    told.set(way, { answers, errors });
+    const answers = comparable(await callEverything(tasks, home.path), home.path) as Record<string, unknown>;
+    const errors = comparable(await callInvalidly(tasks, home.path), home.path) as Record<string, unknown>;
+    results.set(way, { answers, errors });
   }
 });
 
-test.each(['socket', 'tcp'] as const)('by %s every verb answers as it does embedded', (way) => {
-  expect(told.get(way)?.answers).toEqual(told.get('embedded')?.answers);
+test.each(['socket', 'tcp'] as const)('by %s every method returns the same as embedded', (way) => {
+  expect(results.get(way)?.answers).toEqual(results.get('embedded')?.answers);
 });
 
-test.each(['socket', 'tcp'] as const)('by %s every fault has the code, the words and the hint as embedded', (way) => {
-  expect(told.get(way)?.errors).toEqual(told.get('embedded')?.errors);
-  expect(Object.values(told.get('embedded')?.errors ?? {})).not.toContainEqual({ value: expect.anything() });
+test.each(['socket', 'tcp'] as const)('by %s every error has the same code, message and hint as embedded', (way) => {
+  expect(results.get(way)?.errors).toEqual(results.get('embedded')?.errors);
+  expect(withoutError(results.get('embedded')?.errors ?? {})).toEqual([]);
 });
 
-/** One of everything, one after the other. */
-async function story(tasks: Tasks, home: string) {
+/** Calls every method, one after the other, and returns all results. */
+async function callEverything(tasks: Tasks, home: string) {
   const plan = {
     defaults: { gate: 'test -f made', cwd: 'inner' },
     tasks: [
@@ -66,7 +66,7 @@ async function story(tasks: Tasks, home: string) {
   const failed = await tasks.waitFor(['usage']);
   const cwd = join(home, 'inner');
   const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/tool touch begun\n/hang', cwd });
-  await seen(tasks, (event) => event.kind === 'task.opened' && event.taskId === hanging[0]?.id);
+  await waitForEvent(tasks, (event) => event.kind === 'task.opened' && event.taskId === hanging[0]?.id);
   const { tasks: behind } = await tasks.add({ name: 'behind', goal: 'x' });
   await until('the agent is at work', () => existsSync(join(cwd, 'begun')));
   const open = await tasks.resume();
@@ -101,53 +101,53 @@ async function story(tasks: Tasks, home: string) {
   };
 }
 
-/** Waits for an event; whichever it is, it has been. */
-async function seen(tasks: Tasks, wanted: (event: TaskEvent) => boolean): Promise<void> {
+/** Waits for an event, which may also be an earlier one. */
+async function waitForEvent(tasks: Tasks, wanted: (event: TaskEvent) => boolean): Promise<void> {
   for await (const event of tasks.follow()) if (wanted(event)) return;
 }
 
-/** Events after the first up to that number. */
+/** The events from the second one to the one with this number. */
 async function eventsUpTo(tasks: Tasks, last: number, only: { task?: string } = {}): Promise<TaskEvent[]> {
   const events: TaskEvent[] = [];
   const stop = new AbortController();
   for await (const event of tasks.follow({ after: 1, signal: stop.signal, ...only })) {
-    events.push(JSON.parse(JSON.stringify(event).replace(' by token', ''))); // over HTTP also by which hand
+    events.push(JSON.parse(JSON.stringify(event).replace(' by token', ''))); // over HTTP, `by` also names the token
     if (event.seq === last) stop.abort();
   }
   return events;
 }
 
-/** Everything that can be asked wrongly. */
-async function faults(tasks: Tasks, home: string) {
+/** Makes invalid calls, and returns their results by what is wrong. */
+async function callInvalidly(tasks: Tasks, home: string) {
   const lines = { locate: (path: readonly (string | number)[]) => `tasks.yaml, ${path.join(' ')}: `, base: home };
   const two = (more: object) => [{ goal: 'x' }, { goal: 'y', ...more }];
   const next = (options: object) => () => tasks.follow(options)[Symbol.asyncIterator]().next();
   const wrong: Record<string, () => unknown> = {
-    'no task': () => tasks.task('nope'),
+    'an unknown task': () => tasks.task('nope'),
     'an empty name': () => tasks.task(''),
-    'half a character': () => tasks.report('\ud800'),
+    'an unpaired surrogate': () => tasks.report('\ud800'),
     'a name too long': () => tasks.task('x'.repeat(600)),
     'a name of dots': () => tasks.task('.'),
     'a task with a name of dots': () => tasks.add({ name: '..', goal: 'x' }),
     'the name of another operation': () => tasks.report('events'),
-    'no task to cancel': () => tasks.cancel('nope'),
-    'no task to try again': () => tasks.retry('nope'),
-    'one that is done, tried again': () => tasks.retry('first'),
-    'no task to wait for': () => tasks.waitFor(['first', 'nope']),
-    'a strange state': () => tasks.list({ states: ['done', 'lost' as 'done'] }),
-    'no limit': () => tasks.list({ limit: 0 }),
-    'usage of a day that is none': () => tasks.usage({ since: 'today' }),
-    'usage before no task': () => tasks.usage({ before: { day: '2026-01-31', taskId: 'nope' } }),
-    'a page after nothing': () => tasks.list({ before: 'nope' }),
-    'nothing said': () => tasks.retry('usage', { say: ' ' }),
-    'a budget of what': () => tasks.retry('usage', { budget: '5' }),
-    'a strange budget': () => tasks.retry('usage', { budget: { euros: 5 } as object }),
+    'an unknown task to cancel': () => tasks.cancel('nope'),
+    'an unknown task to retry': () => tasks.retry('nope'),
+    'a retry of a task that is done': () => tasks.retry('first'),
+    'an unknown task to wait for': () => tasks.waitFor(['first', 'nope']),
+    'an unknown state': () => tasks.list({ states: ['done', 'lost' as 'done'] }),
+    'a limit of zero': () => tasks.list({ limit: 0 }),
+    'usage since an invalid day': () => tasks.usage({ since: 'today' }),
+    'usage before an unknown task': () => tasks.usage({ before: { day: '2026-01-31', taskId: 'nope' } }),
+    'a page before an unknown task': () => tasks.list({ before: 'nope' }),
+    'a blank text': () => tasks.retry('usage', { say: ' ' }),
+    'a budget without a unit': () => tasks.retry('usage', { budget: '5' }),
+    'a budget with an unknown unit': () => tasks.retry('usage', { budget: { euros: 5 } as object }),
     'no iterations': () => tasks.retry('usage', { maxIterations: 0 }),
-    'strange permissions': () => tasks.retry('usage', { permissions: 'maybe' as 'ask' }),
+    'unknown permissions': () => tasks.retry('usage', { permissions: 'maybe' as 'ask' }),
     'no plan': () => tasks.add(undefined as never),
-    'no goal': () => tasks.add({ goal: ' ' }),
-    'a strange field': () => tasks.add({ tasks: two({ colour: 'red' }) }, lines),
-    'an empty request id': () => tasks.add({ goal: 'x' }, { requestId: ' ' }),
+    'a blank goal': () => tasks.add({ goal: ' ' }),
+    'an unknown field': () => tasks.add({ tasks: two({ colour: 'red' }) }, lines),
+    'a blank request id': () => tasks.add({ goal: 'x' }, { requestId: ' ' }),
     'another plan under the same id': () => tasks.add({ goal: 'other' }, { requestId: 'nightly' }),
     'an unknown agent': () => tasks.add({ goal: 'x', agent: 'nobody' }),
     'an unknown agent in a list': () => tasks.add(two({ agent: 'nobody' })),
@@ -155,14 +155,14 @@ async function faults(tasks: Tasks, home: string) {
     'an unknown judge in a file': () => tasks.add(two({ gate: { agent: 'nobody' } }), lines),
     'sessions that cannot be kept': () => tasks.add(two({ agent: 'forgetful', sessions: 'kept' }), lines),
     'a session that cannot be reopened': () => tasks.add(two({ agent: 'forgetful', session: 's' }), lines),
-    'a directory that is not there': () => tasks.add({ tasks: two({ cwd: './no/../where' }) }, lines),
-    'a directory of this process that is not there': () => tasks.add({ goal: 'x', cwd: '../no where' }),
-    'events of nothing': next({ task: 'nope' }),
+    'a directory that does not exist': () => tasks.add({ tasks: two({ cwd: './no/../where' }) }, lines),
+    'a directory of this process that does not exist': () => tasks.add({ goal: 'x', cwd: '../no where' }),
+    'events of an unknown task': next({ task: 'nope' }),
     'events before the first': next({ after: -1 }),
-    'no owner': () => tasks.as(' '),
+    'a blank owner': () => tasks.as(' '),
   };
   const outcomes: Record<string, unknown> = {};
   for (const [name, call] of Object.entries(wrong)) outcomes[name] = await outcome(call);
-  expect(await tasks.resume()).toEqual([]); // nothing of it was stored
+  expect(await tasks.resume()).toEqual([]); // none of these calls has added a task
   return outcomes;
 }

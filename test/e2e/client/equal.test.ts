@@ -1,4 +1,4 @@
-// Embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
+// The engine embedded, over the unix socket and with `fetch`: the same calls give the same results and the same errors.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,43 +9,40 @@ import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { allEvents, ended, event, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { reachBy, type Way } from '../support/served.ts';
-import { comparable, outcome } from './support/same.ts';
+import { comparable, outcome, withoutError } from './support/same.ts';
 
 const WAYS: readonly Way[] = ['embedded', 'socket', 'tcp'];
 const UNKNOWN = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
 
-interface Told {
+interface Results {
   readonly answers: Record<string, unknown>;
   readonly errors: Record<string, unknown>;
 }
-const told = new Map<Way, Told>();
+const results = new Map<Way, Results>();
 
 beforeAll(async () => {
   for (const way of WAYS) {
     reachBy(way);
     await using home = new Home({ a: {}, b: {} });
     const { engine } = await home.open();
-    const answers = comparable(await story(engine, home.path), home.path);
-    const errors = comparable(await faults(engine, home.path), home.path);
-    told.set(way, { answers, errors } as Told);
+    const answers = comparable(await callEverything(engine, home.path), home.path);
+    const errors = comparable(await callInvalidly(engine, home.path), home.path);
+    results.set(way, { answers, errors } as Results);
   }
 });
 
-test.each(['socket', 'tcp'] as const)('by %s every verb answers as it does embedded', (way) => {
-  expect(told.get(way)?.answers).toEqual(told.get('embedded')?.answers);
-  expect(JSON.stringify(told.get('embedded')?.answers)).not.toContain('undefined');
+test.each(['socket', 'tcp'] as const)('by %s every method returns the same as embedded', (way) => {
+  expect(results.get(way)?.answers).toEqual(results.get('embedded')?.answers);
+  expect(JSON.stringify(results.get('embedded')?.answers)).not.toContain('undefined');
 });
 
-test.each(['socket', 'tcp'] as const)(
-  'by %s every fault has the code, the words and the hint that it has embedded',
-  (way) => {
-    expect(told.get(way)?.errors).toEqual(told.get('embedded')?.errors);
-    expect(Object.values(told.get('embedded')?.errors ?? {})).not.toContainEqual({ value: expect.anything() });
-  },
-);
+test.each(['socket', 'tcp'] as const)('by %s every error has the same code, message and hint as embedded', (way) => {
+  expect(results.get(way)?.errors).toEqual(results.get('embedded')?.errors);
+  expect(withoutError(results.get('embedded')?.errors ?? {})).toEqual([]);
+});
 
-/** Something of everything, one after the other. */
-async function story(engine: Engine, home: string) {
+/** Calls every method, one after the other, and returns all results. */
+async function callEverything(engine: Engine, home: string) {
   const made = await engine.ensure({ key: 'a b/c?&%2F', agent: 'a', title: 'Größe 🦆', restore: { policy: 'auto' } });
   const key = 'a b/c?&%2F';
   const dots = await engine.ensure({ key: '...' });
@@ -84,7 +81,7 @@ async function story(engine: Engine, home: string) {
   const last = page.at(-1);
   return {
     ...{ owner: engine.owner, made, dots, first, again, second, open, retried, exported, warmed, others },
-    answered: { ...answered, answeredBy: '' }, // over HTTP also by which hand
+    answered: { ...answered, answeredBy: '' }, // over HTTP it also names the token
     renamed: await engine.rename(key, 'Another title'),
     dotted: await engine.conversation('...'),
     answer: await engine.answerOf(second.turn.id),
@@ -92,7 +89,7 @@ async function story(engine: Engine, home: string) {
     pending: await engine.pending(),
     delivered: await engine.delivered(first.turn.id),
     noneLeft: await engine.pending({ after: first.turn.id }),
-    told: await engine.told(first.turn.id), // the block of another one has a random number
+    told: await engine.told(first.turn.id), // only of the first turn: the transcript block of a later one has a random number
     listed: await engine.list({ agent: 'b', state: ['idle', 'asks'], since: 0, until: new Date('9999-12-31') }),
     listedNone: await engine.list({ state: 'failed', until: '2026-01-01' }),
     turns: await engine.turns(key, { after: 1, limit: 2 }),
@@ -126,85 +123,86 @@ async function story(engine: Engine, home: string) {
   };
 }
 
-/** Everything that can be asked wrongly. */
-async function faults(engine: Engine, home: string) {
+/** Makes invalid calls, and returns their results by what is wrong. */
+async function callInvalidly(engine: Engine, home: string) {
   const { turn } = await engine.submit('fork', '/hang');
   const done = (await run(engine, 'imported', 'Hello.', { requestId: 'taken' })).turn;
   const wrong: Record<string, () => unknown> = {
-    'no conversation': () => engine.conversation('nope'),
+    'an unknown conversation': () => engine.conversation('nope'),
     'an empty name': () => engine.conversation(''),
-    'half a character': () => engine.summary('\ud800'),
+    'an unpaired surrogate': () => engine.summary('\ud800'),
     'a name too long': () => engine.show('x'.repeat(600)),
     'a name of dots': () => engine.conversation('.'),
     'a key of dots': () => engine.ensure({ key: '..' }),
     'a prompt to dots': () => engine.submit('.', 'Hello.'),
     'a prompt to dots that creates nothing': () => engine.submit('..', 'Hello.', { create: false }),
-    'a key that cannot be seen': () => engine.ensure({ key: 'a\u200b' }),
+    'a key with an invisible character': () => engine.ensure({ key: 'a\u200b' }),
     'a key that looks like another': () => engine.fork('imported', { key: 'Gespra\u0308ch' }),
     'a sandbox of dots': () => engine.ensure({ sandbox: '.' }),
     'an owner of dots': () => engine.as('..'),
-    'a state that is none': () => engine.list({ state: 'busy' as never }),
-    'a time that is none': () => engine.list({ since: 'yesterday' }),
+    'an unknown state': () => engine.list({ state: 'busy' as never }),
+    'an invalid time': () => engine.list({ since: 'yesterday' }),
     'a session and a state': () => engine.list({ session: 's', state: 'asks' }),
     'turns before and after': () => engine.turns('fork', { before: 2, after: 1 }),
-    'turns before nothing': () => engine.turns('fork', { before: 0 }),
-    'events of no turn': () => engine.events('fork', { turn: 99 }),
-    'events before none': () => engine.events('...', { before: 99_999 }),
+    'turns before number zero': () => engine.turns('fork', { before: 0 }),
+    'events of an unknown turn': () => engine.events('fork', { turn: 99 }),
+    'events before a number that does not exist': () => engine.events('...', { before: 99_999 }),
     'events of another log': () => engine.events('fork', { log: 'x' }),
     'changes without a repository': () => engine.changes('imported'),
-    'files of nothing': () => engine.files('nope'),
-    'files without a text': () => engine.files('repository', { match: 5 as never }),
-    'changes of nothing': () => engine.changes('nope'),
-    'no turn': () => engine.turn('nope'),
-    'an empty turn': () => engine.turn('..'),
-    'nothing told to no turn': () => engine.told(UNKNOWN),
-    'nothing told of an attempt': () => engine.told(done.id, { attempt: 9 }),
-    'an attempt that is none': () => engine.told(done.id, { attempt: 0 }),
-    'nothing told elsewhere': async () => engine.told((await engine.turns('imported'))[0]?.id ?? ''),
-    'no turn to deliver': () => engine.delivered(UNKNOWN),
-    'a turn that runs, delivered': async () =>
+    'files of an unknown conversation': () => engine.files('nope'),
+    'files that match a number': () => engine.files('repository', { match: 5 as never }),
+    'changes of an unknown conversation': () => engine.changes('nope'),
+    'an unknown turn': () => engine.turn('nope'),
+    'a turn of dots': () => engine.turn('..'),
+    'what an unknown turn was told': () => engine.told(UNKNOWN),
+    'what an unknown attempt was told': () => engine.told(done.id, { attempt: 9 }),
+    'what attempt zero was told': () => engine.told(done.id, { attempt: 0 }),
+    'what an imported turn was told': async () => engine.told((await engine.turns('imported'))[0]?.id ?? ''),
+    'an unknown turn to deliver': () => engine.delivered(UNKNOWN),
+    'a running turn to deliver': async () =>
       engine.delivered((await engine.submit('fork', '/hang', { deliverTo: 'x' })).turn.id),
     'a turn that need not be delivered': () => engine.delivered(done.id),
-    'nowhere to deliver to': () => engine.submit('fork', 'Hello.', { deliverTo: '' }),
-    'pending after nothing': () => engine.pending({ after: UNKNOWN }),
-    'no turn to cancel': () => engine.cancel(UNKNOWN),
-    'no turn to try again': () => engine.retry(UNKNOWN),
-    'a turn that runs, tried again': () => engine.retry(turn.id),
-    'no answer yet': () => engine.answerOf(UNKNOWN),
-    'no permission': () => engine.answer(UNKNOWN, 'allow'),
-    'permissions of nothing': () => engine.permissions({ conversation: 'nope' }),
-    'an empty prompt': () => engine.submit('fork', ' '),
+    'an empty place to deliver to': () => engine.submit('fork', 'Hello.', { deliverTo: '' }),
+    'pending after an unknown turn': () => engine.pending({ after: UNKNOWN }),
+    'an unknown turn to cancel': () => engine.cancel(UNKNOWN),
+    'an unknown turn to retry': () => engine.retry(UNKNOWN),
+    'a running turn to retry': () => engine.retry(turn.id),
+    'the answer of an unknown turn': () => engine.answerOf(UNKNOWN),
+    'an unknown permission': () => engine.answer(UNKNOWN, 'allow'),
+    'permissions of an unknown conversation': () => engine.permissions({ conversation: 'nope' }),
+    'a blank prompt': () => engine.submit('fork', ' '),
     'a prompt of no blocks': () => engine.submit('fork', []),
-    'a strange block': () => engine.submit('fork', [{ type: 'song' }] as never),
-    'a prompt to nobody': () => engine.submit('nope', 'Hello.'),
+    'an unknown block': () => engine.submit('fork', [{ type: 'song' }] as never),
+    'a prompt to a new key without an agent': () => engine.submit('nope', 'Hello.'),
     'an unknown agent': () => engine.submit('fork', 'Hello.', { agent: 'nobody' }),
     'another prompt under the same id': () => engine.submit('imported', 'Other.', { requestId: 'taken' }),
-    'an empty request id': () => engine.submit('fork', 'Hello.', { requestId: ' ' }),
-    'a session and no context': () => engine.submit('fork', 'Hello.', { session: 's', restore: { policy: 'off' } }),
-    'a strange policy': () => engine.submit('fork', 'Hello.', { restore: { policy: 'never' as 'off' } }),
-    'a fork of a turn to come': () => engine.fork('imported', { turn: 99 }),
+    'a blank request id': () => engine.submit('fork', 'Hello.', { requestId: ' ' }),
+    'a session and the policy "off"': () =>
+      engine.submit('fork', 'Hello.', { session: 's', restore: { policy: 'off' } }),
+    'an unknown policy': () => engine.submit('fork', 'Hello.', { restore: { policy: 'never' as 'off' } }),
+    'a fork of a turn that does not exist': () => engine.fork('imported', { turn: 99 }),
     'a fork under a key that is taken': () => engine.fork('imported', { key: 'fork' }),
     'an import of nothing': () => engine.import(undefined),
     'an import of something else': () => engine.import({ format: 'x' }),
-    'no limit': () => engine.list({ limit: 0 }),
-    'no limit of usage': () => engine.usage({ limit: 0 }),
-    'a day that is none': () => engine.usage({ since: '2026-02-30' }),
-    'a page of usage before what': () => engine.usage({ before: { day: 'today', agent: 'a' } }),
-    'a number before the first': () => engine.turns('fork', { after: -1 }),
-    'records before the first': () => engine.records('fork', { after: -1 }),
-    'records of nothing': () => engine.records('nope'),
-    'restores of nothing': () => engine.restores('nope'),
-    'a search for nothing': () => engine.search(''),
-    'an empty title': () => engine.rename('fork', ' '),
+    'a limit of zero': () => engine.list({ limit: 0 }),
+    'a limit of zero for usage': () => engine.usage({ limit: 0 }),
+    'an invalid day': () => engine.usage({ since: '2026-02-30' }),
+    'a page of usage before an invalid day': () => engine.usage({ before: { day: 'today', agent: 'a' } }),
+    'turns after a negative number': () => engine.turns('fork', { after: -1 }),
+    'records after a negative number': () => engine.records('fork', { after: -1 }),
+    'records of an unknown conversation': () => engine.records('nope'),
+    'restores of an unknown conversation': () => engine.restores('nope'),
+    'an empty search': () => engine.search(''),
+    'a blank title': () => engine.rename('fork', ' '),
     'a key with a line break': () => engine.ensure({ key: 'a\nb' }),
     'another directory': () => engine.ensure({ key: 'fork', cwd: home }),
-    'a directory that is not there': () => engine.ensure({ cwd: `${home}/nowhere` }),
-    'an agent that is not there': () => engine.ensure({ agent: 'nobody' }),
-    'a warm-up of nobody': () => engine.warm('fork', { agent: 'nobody' }),
-    'a chain of nothing': () => engine.verify('nope'),
-    'events of nothing': () => engine.follow('nope')[Symbol.asyncIterator]().next(),
-    'events before the first': () => engine.follow('fork', { after: -1 })[Symbol.asyncIterator]().next(),
-    'no owner': () => engine.as(' '),
+    'a directory that does not exist': () => engine.ensure({ cwd: `${home}/nowhere` }),
+    'an unknown agent of a conversation': () => engine.ensure({ agent: 'nobody' }),
+    'a warm-up of an unknown agent': () => engine.warm('fork', { agent: 'nobody' }),
+    'the chain of an unknown conversation': () => engine.verify('nope'),
+    'events of an unknown conversation': () => engine.follow('nope')[Symbol.asyncIterator]().next(),
+    'events after a negative number': () => engine.follow('fork', { after: -1 })[Symbol.asyncIterator]().next(),
+    'a blank owner': () => engine.as(' '),
   };
   const outcomes: Record<string, unknown> = {};
   for (const [name, call] of Object.entries(wrong)) outcomes[name] = await outcome(call);

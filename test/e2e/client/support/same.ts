@@ -19,6 +19,11 @@ export function comparable(value: unknown, home: string): unknown {
   return JSON.parse(named);
 }
 
+/** The names of the calls that did not fail. */
+export function withoutError(outcomes: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(outcomes).filter((name) => !Object.hasOwn(outcomes[name] as object, 'code'));
+}
+
 /** The result of a call: its value, or the error as a caller sees it. */
 export async function outcome(call: () => unknown): Promise<unknown> {
   try {
