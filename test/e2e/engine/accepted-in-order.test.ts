@@ -103,7 +103,7 @@ async function warmWithBlockedPosition(home: BenchHome) {
   return { engine, parts, id, watch, unblock: blocked.resolve };
 }
 
-/** The scripted agent. It reads the position of a session when the promise that `readable` then returns has resolved. */
+/** The scripted agent, which waits for `readable` before it reads the position of a session. */
 function scriptedWithPositionAfter(readable: () => Promise<void>): Agent {
   return scriptedWith((session) => {
     const position = session.position.bind(session);

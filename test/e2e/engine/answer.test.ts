@@ -91,7 +91,7 @@ test('each stream of an answer can be read once and then refuses; the result can
   expect((await answer).reply).toBe('Noted: Hello.');
 });
 
-test('a turn that fails throws a TurnError with what is stored of it, whether it is awaited or its text is read', async () => {
+test('a turn that fails throws a TurnError with its reply, receipt and tools, whether it is awaited or its text is read', async () => {
   await using home = new Home();
   const chat = await openChat(home);
   const failing = '/say Beginning.\n/tool write effects.log\n/fail agent_failed';
@@ -176,7 +176,7 @@ test('an answer that nobody reads causes no unhandled rejection, and leaving a s
   expect(unhandled).toEqual([]);
 });
 
-test('a turn whose program died before it read the answer runs, and the same request gives its answer', async () => {
+test('a turn whose program has died is run by the next program, and the same request gives its answer', async () => {
   await using home = new Home();
   const host = await home.host({ maxRunning: 0 });
   await host.calls.send('chat', 'The codeword is amber.', { requestId: 'r-1' });

@@ -30,7 +30,7 @@ test('the receipts of the turn that condenses, of the live session and of a resu
   expect(receipts.map(({ condensed }) => condensed)).toEqual([0, 0, 0, 3, 3, 3]);
 });
 
-test('a turn that condenses after it has begun to answer is condensed itself', async () => {
+test('a turn in which the agent condenses after it has begun to answer is condensed itself', async () => {
   await using home = new Home({ a: {} });
   const { chat } = await condensedChat(home);
   const { receipt } = await chat.ask('/say First.\n/condense\n/say Second.');

@@ -116,7 +116,7 @@ test('a fork and its parent share no later turns, no sandbox and no session', as
   await refusedWith('conflict', tl.engine.fork('parent', { key: 'fork' }));
 });
 
-test('an exported conversation continues in another data home, with all its records and without its old session', async () => {
+test('an exported conversation continues in another data home, with all its records and its old session closed', async () => {
   await using home = new Home();
   await using elsewhere = new Home();
   const here = await home.open();

@@ -56,7 +56,7 @@ test('kill() also ends a session that another process holds, and that process re
   const { pid } = sentTo(home, turn.id);
   const other = (await home.host()).engine;
   expect(await other.kill('notes')).toHaveLength(1);
-  await until('its process is gone', () => !isAlive(pid));
+  await until('its process has ended', () => !isAlive(pid));
   const next = await run(holder, 'notes', WHICH_CODEWORDS);
   expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1 });
 });

@@ -101,7 +101,7 @@ test('the id is recorded before the agent gets it; if the process is killed then
   expect((await engine.sessions('chat')).map(({ id, turns }) => [id, turns])).toEqual([[THREE, 1]]);
 });
 
-test('a turn whose failure costs it the chosen session is not tried again in another session', async () => {
+test('a failed turn that loses its chosen session is not tried again in another session', async () => {
   await using home = new Home({ a: ASSIGNED_IDS });
   // As Claude does: it rewinds a session to before the failed prompt, and there is nothing before the first prompt.
   const rewinds = (agent: Agent): Agent => ({

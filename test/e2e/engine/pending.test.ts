@@ -118,7 +118,7 @@ test('a pending answer whose turn still runs can be read like any other', async 
   expect((await ended(tl.engine, turn)).delivered).toBeUndefined();
 });
 
-test('a question calls the onPermission of its prompt, and once, however often its answer is listed or sent again', async () => {
+test('a question calls the onPermission of its prompt once, however often its answer is listed or sent again', async () => {
   await using home = new Home();
   const calls: string[] = [];
   const tl = await home.open({}, { onPermission: () => void calls.push('of open') });

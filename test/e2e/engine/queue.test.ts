@@ -118,7 +118,7 @@ test('after a turn was replaced, the answer of the new turn is pending', async (
   expect(await tl.pending()).toEqual([]);
 });
 
-test('a turn that replaces another one as that begins runs at once, also if the bell is lost', async () => {
+test('a turn that replaces another one just as it begins runs at once, also if the bell is lost', async () => {
   await using home = new Home({ scripted: {}, slow: {} });
   const other = (await home.host()).engine;
   let isReplaced = false;

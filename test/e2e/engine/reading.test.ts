@@ -37,7 +37,7 @@ describe('a conversation that does not exist', () => {
     }
   });
 
-  test('is created by its first prompt, and once although the prompt is repeated', async () => {
+  test('is created by its first prompt, and only once if the prompt is repeated', async () => {
     await using home = new Home();
     const tl = await home.open();
     const same = () => tl.engine.submit('new', 'Hello.', { requestId: 'r-1', agent: 'scripted' });

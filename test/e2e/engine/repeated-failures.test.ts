@@ -28,7 +28,7 @@ const codeword = (word: string) => `The codeword is ${word}.`;
 const occurrences = (text: string, word: string) =>
   text.replaceAll(`Noted: ${codeword(word)}`, '').split(codeword(word)).length - 1;
 
-/** Runs a turn with a codeword, which ends like this. */
+/** Each function runs a turn with a codeword that ends as its name says. */
 const RUN_TO_END = {
   failed: async (engine: Engine, word: string) => run(engine, 'chat', `${codeword(word)}\n/fail agent_failed`),
   'failed, tried twice': async (engine: Engine, word: string) =>

@@ -249,7 +249,7 @@ test('a sandbox is neither put to rest nor removed while a turn runs in it', asy
   await tl.engine.cancel(turn.id);
 });
 
-test('a sandbox is neither put to rest nor removed while a command of any process runs in it, and can be removed at its end', async () => {
+test('a sandbox is neither put to rest nor removed while a command of any process runs in it, and can be removed when the command has ended', async () => {
   await using home = new Home();
   const [tl, other] = [await home.open(), await home.open()];
   const website = tl.sandbox('website');

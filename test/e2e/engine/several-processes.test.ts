@@ -19,7 +19,7 @@ const prompt = (word: string) => `The codeword is ${word}. ${WHICH_CODEWORDS}`;
 
 test.each([
   ['that keep their sessions warm', 8],
-  ['that close their sessions after every turn', 0],
+  ['that keep no sessions warm', 0],
 ])(
   'two processes %s submit ten prompts at once: each is answered once, in order, with all earlier ones in its context',
   async (_, maxWarm) => {

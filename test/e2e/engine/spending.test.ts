@@ -33,7 +33,7 @@ test('a conversation that has spent its limit refuses prompts for the rest of th
   expect((await limited.engine.turns('chat')).length).toBe(2);
 });
 
-test('an owner has one limit for all conversations, single owners may have another, and owners are counted separately', async () => {
+test('an owner has one limit for all conversations, some owners may have another, and owners are counted separately', async () => {
   await using home = new Home();
   const limits = { ownerPerDay: { usd: 0.01 }, owners: { bea: '1 USD', carl: null } };
   const limited = await openWithLimits(home, limits);

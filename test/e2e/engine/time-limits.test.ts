@@ -44,7 +44,7 @@ test.concurrent('an agent that hangs is reported first, then ended as stalled to
   const { pid } = sentTo(home, turn.id);
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
   await until('its process has ended', () => !isAlive(pid));
-  // On a slow machine, the silence before its first words was reported as well.
+  // On a slow machine, the silence before its first words may be reported as well.
   const kinds = (await allEvents(tl.engine, 'chat')).map(({ kind }) => kind);
   const afterWords = kinds.slice(kinds.lastIndexOf('turn.update'));
   expect(afterWords.filter((kind) => kind === 'turn.stalled')).toHaveLength(1);
@@ -71,7 +71,7 @@ test.concurrent('a silent tool is reported by its name, and its turn is ended as
   const tl = await openWarm(home);
   const limits = { noticeSeconds: 0.5, stallSeconds: 4 };
   const { turn } = await run(tl.engine, 'chat', '/slow-tool build all.log 60000', { limits });
-  // On a slow machine, the silence before the tool began was reported as well.
+  // On a slow machine, the silence before the tool began may be reported as well.
   const named = (await stalls(tl.engine)).filter(({ payload }) => payload.tool !== null);
   expect(named).toMatchObject([{ payload: { tool: 'build' } }]);
   expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });

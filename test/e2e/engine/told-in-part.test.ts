@@ -62,7 +62,7 @@ test('a prompt that is refused as too long does not keep the next one from being
   expect(next.receipt).toMatchObject({ carried: 2, dropped: 0, shortened: 1 });
 });
 
-test('a turn that was shortened only for one turn is told in full for the next', async () => {
+test('history that was shortened for one turn only is told in full for the next turn', async () => {
   await using home = new Home({ a: FORGETFUL });
   const first = await home.open();
   await first.engine.ensure({ key: 'chat', agent: 'a' });
@@ -78,7 +78,7 @@ test('a turn that was shortened only for one turn is told in full for the next',
   });
 });
 
-test('a turn that was shortened only for one turn is told in full for the next, also by rehydrate', async () => {
+test('history that was shortened for one turn only is told in full for the next turn, also by the rung "rehydrate"', async () => {
   await using home = new Home({ a: { ids: 'assigned' } });
   const agent = (one: Agent) => withPrompting(rehydrating(one), (request, prompt) => prompt(request));
   const first = await home.engine({ agent });

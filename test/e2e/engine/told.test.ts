@@ -13,7 +13,7 @@ const FILE = '{"type":"user","text":"The codeword is amber."}\n';
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const storedRows = (home: Home) => home.query<{ n: number }>('SELECT count(*) AS n FROM told')[0]?.n;
 
-/** Adds every prompt that its sessions are sent to `seen`. `wording`: how the adapter changes it first. */
+/** Adds to `seen` every prompt that a session of the agent is sent. `wording`: how the adapter changes it before. */
 function recordPrompts(seen: Prompt[], wording?: (content: Prompt) => Prompt): (agent: Agent) => Agent {
   return (agent) => ({
     ...agent,

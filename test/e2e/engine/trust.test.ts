@@ -17,7 +17,7 @@ import {
 } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
-// A session is used only where its position is the one that Throughline recorded, whatever the agent reports.
+// What an agent reports about a session is no proof: its position must be the one that Throughline recorded.
 
 /** Makes a conversation with one codeword, in an engine that is closed. Returns the id of its session. */
 async function makeTurn(home: Home, word = 'amber') {

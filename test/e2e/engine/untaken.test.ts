@@ -6,7 +6,7 @@ import type { Engine } from '../../../src/ports/engine.ts';
 import { ended } from '../support/conversations.ts';
 import { scriptedWith } from '../support/scripted-sessions.ts';
 
-// An agent may reject a prompt only when it gets it, and report that it has taken nothing of it.
+// An agent may reject a prompt that was sent to it, and report that it has taken nothing of it.
 
 test('a rejected prompt is not part of the history, and its session continues unchanged', async () => {
   await using home = new BenchHome();

@@ -141,7 +141,7 @@ test('a conversation that is erased at the moment when its turn has ended is not
   await readsSummary.promise;
 });
 
-test('beyond the limit of warm sessions the least recently used one is closed first', async () => {
+test('beyond the limit of warm sessions the process of the least recently used one is ended first', async () => {
   await using home = new Home();
   const tl = await home.open({ maxWarm: 2 });
   const pids: Record<string, number> = {};
@@ -156,7 +156,7 @@ test('beyond the limit of warm sessions the least recently used one is closed fi
   await untilReleased(tl.engine, 'three');
 });
 
-test('a session that is not used for a while is closed, and resumed when it is needed', async () => {
+test('the process of a session that is not used for a while is ended, and the session is resumed when it is needed', async () => {
   await using home = new Home();
   const tl = await home.open({ idleMs: 60 });
   const { pid } = await runTurn(home, tl, 'one');
@@ -167,7 +167,7 @@ test('a session that is not used for a while is closed, and resumed when it is n
   expect(receipt.rung).toBe('resume');
 });
 
-test('a session that exists only in its process is lost when it is closed, and is recorded as lost', async () => {
+test('a session that exists only in its process is recorded as lost when the unused process is ended', async () => {
   await using home = new Home({ claude: { memory: 'process' } });
   const tl = await home.open({ idleMs: 60 });
   await runTurn(home, tl, 'one');

@@ -18,7 +18,7 @@ test('a running turn is not woken by what it writes itself', async () => {
   });
   const engine = await home.engine({ store: counting }, { ...NO_POLLING, flushMs: 1 });
   await engine.ensure({ key: 'chat' });
-  await run(engine, 'chat', 'Hello.'); // from here on the conversation is held, and only a running turn reads itself
+  await run(engine, 'chat', 'Hello.'); // the worker holds the conversation now: only a running turn still reads its own row
   reads = 0;
   // Alternating thoughts and text stay separate updates, although they come at once.
   const { turn } = await engine.submit('chat', `${'/think Hm.\n/say Well.\n'.repeat(5)}/stream 40 10`);
