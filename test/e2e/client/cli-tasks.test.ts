@@ -1,4 +1,4 @@
-// throughline task with a server: of the data home, found by itself, and of another one that is named.
+// `throughline task` with a server: the one of its data home, which it finds by itself, and one that is named with --server.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { type ServedProcess, serveProcess } from '../http/support/served-process
 
 let home: CliHome;
 let server: ServedProcess;
-/** Of somebody who has no data here, only a way to the server. */
+/** The environment of a user who has no data here, only access to the server. */
 let away: Record<string, string>;
 beforeAll(async () => {
   home = new CliHome();
@@ -19,7 +19,7 @@ afterAll(() => home.remove());
 const throughServer = (...args: string[]) =>
   home.start(['--server', server.url, 'task', ...args], { env: away, cwd: home.path }).ended;
 
-test('a goal is worked on by the server, in the directory that the command means', async () => {
+test('the server works on a goal, in the directory that is relative to the command', async () => {
   const folder = join(home.path, 'folder');
   mkdirSync(folder);
   const args = ['--server', server.url, 'task', 'run', '/tool touch made', '--name', 'near', '--cwd', '.'];
@@ -31,7 +31,7 @@ test('a goal is worked on by the server, in the directory that the command means
   expect((await home.lines('summary', conversation.key))[0].lock).toMatchObject({ holder: `process ${server.pid}` });
 });
 
-test('a file has its directories beside it, and its faults their lines', async () => {
+test('directories in a plan file are relative to the file, and errors name its lines', async () => {
   mkdirSync(join(home.path, 'plans', 'work'), { recursive: true });
   const file = join(home.path, 'plans', 'tasks.yaml');
   writeFileSync(file, 'tasks:\n- goal: x\n  cwd: work\n- goal: y\n  agent: nobody\n');
@@ -44,7 +44,7 @@ test('a file has its directories beside it, and its faults their lines', async (
   expect(existsSync(join(home.path, 'plans', 'work', 'here'))).toBe(true);
 });
 
-test('looking says the same through a server that is named, through the home’s own, and embedded', async () => {
+test('commands that read print the same through a named server, through the server of the data home, and embedded', async () => {
   for (const args of [
     ['list', '--json'],
     ['show', 'near', '--json'],
@@ -59,7 +59,7 @@ test('looking says the same through a server that is named, through the home’s
   }
 });
 
-test('Ctrl-C cancels in the server; another terminal tries it again, and leaves it to the server', async () => {
+test('Ctrl-C cancels the task in the server; a retry that gets SIGTERM leaves the task to the server', async () => {
   const cancelled = home.start(['task', 'run', '/hang', '--name', 'stuck', '--json']);
   await cancelled.until('stdout', /task\.opened/);
   cancelled.kill('SIGINT');
@@ -68,11 +68,11 @@ test('Ctrl-C cancels in the server; another terminal tries it again, and leaves 
     code: 130,
     last: { tasks: [{ state: 'cancelled' }] },
   });
-  const again = home.start(['task', 'retry', 'stuck']);
+  const retry = home.start(['task', 'retry', 'stuck']);
   const running = async () => (await home.lines('task', 'list', '--state', 'running')).map(({ name }) => name);
   await until(async () => (await running()).includes('stuck'));
-  again.kill('SIGTERM');
-  expect(await again.ended).toMatchObject({
+  retry.kill('SIGTERM');
+  expect(await retry.ended).toMatchObject({
     code: 7,
     stderr: expect.stringContaining('The server continues the tasks'),
   });

@@ -1,4 +1,4 @@
-// The command line with a server that runs for its data home: found by itself, the same answers, the same exit codes.
+// The command line while a server runs for its data home: commands find it, and print and exit as without it.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-/** Which process has the conversation. */
+/** The process that holds the lock of the conversation. */
 async function holder(key: string): Promise<string | null> {
   const [{ lock }] = await home.lines('summary', key);
   return lock?.holder ?? null;
@@ -33,7 +33,7 @@ test('the server does the work, and keeps the session warm for the next command'
   expect(view).toEqual(embedded);
 });
 
-test('what only looks, and what copies, is done there as well', async () => {
+test('verify, search, export, import and list work through the server', async () => {
   expect(await home.ok('verify', 'notes')).toMatch(/^intact: (\d+) events\nhead: \1:[0-9a-f]{64}\n$/);
   expect(await home.lines('search', 'osprey')).toHaveLength(2);
   const exported = await home.ok('export', 'notes');
@@ -41,7 +41,7 @@ test('what only looks, and what copies, is done there as well', async () => {
   expect((await home.lines('list')).map(({ key }) => key).toSorted()).toEqual(['copy', 'notes']);
 });
 
-test('a relative directory is that of the command, and not that of the server', async () => {
+test('a relative directory is relative to the command, and not to the server', async () => {
   const folder = join(home.path, 'folder');
   mkdirSync(folder);
   const { ended } = home.start(['send', 'there', 'Which directory are you in?', '--cwd', '.'], { cwd: folder });
@@ -54,7 +54,7 @@ test.each([
   [2, ['send', 'notes', ' '], /The prompt is empty/],
   [2, ['send', 'notes', 'hello', '--cwd', '/'], /another working directory/],
   [1, ['send', 'failing', '/fail it'], /failed as asked: it/],
-])('ends with %i for %j', async (code, args, why) => {
+])('a command exits with %i for %j', async (code, args, why) => {
   const ended = await home.run(...args);
   expect(ended).toMatchObject({ code });
   expect(ended.stderr).toMatch(why);
@@ -78,7 +78,7 @@ test('a turn is followed, and cancelled, from another terminal', async () => {
   expect(await following.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/turn 1 cancelled/) });
 });
 
-test('a question is answered in another terminal', async () => {
+test('a permission is answered in another terminal', async () => {
   const running = home.start(['send', 'asking', '/ask May I?\n/say done', '--permissions', 'ask']);
   const [, id = ''] = await running.until('stderr', /throughline answer (\S+) OPTION/);
   expect(await home.lines('permissions')).toMatchObject([{ id, state: 'open' }]);
@@ -86,8 +86,8 @@ test('a question is answered in another terminal', async () => {
   expect(await running.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/done/) });
 });
 
-describe('which server', () => {
-  test('is named with --server or in the environment, with a token from there or from its own home', async () => {
+describe('the server of a command', () => {
+  test('is named with --server or in the environment, and its token comes from the environment or the data home', async () => {
     const away = { THROUGHLINE_HOME: join(home.path, 'away') };
     const named = ['--server', server.url, 'list'];
     expect((await home.start(named).ended).stdout).toMatch(/^notes /m);
@@ -102,7 +102,7 @@ describe('which server', () => {
     expect(existsSync(away.THROUGHLINE_HOME)).toBe(false);
   });
 
-  test('a key of somebody is enough to be them', async () => {
+  test('acts for the owner of the key, and refuses --as with another owner', async () => {
     const key = (await home.ok('--as', 'ann', 'keys', 'create', 'hers', '--scopes', 'read,prompt')).trim();
     const env = { THROUGHLINE_TOKEN: key, THROUGHLINE_SERVER: server.url };
     expect((await home.start(['send', 'hers', 'hello'], { env }).ended).stdout).toBe('Noted: hello\n');
@@ -112,7 +112,7 @@ describe('which server', () => {
     );
   });
 
-  test('a key that acts for others is somebody of them by --as, and says so when it is made', async () => {
+  test('acts for the owner of --as if the key may do so, and keys create says for whom a key acts', async () => {
     const create = (...more: string[]) => home.run('--as', 'app', 'keys', 'create', 'the app', '--scopes', ...more);
     const made = await create('act-as,read,prompt', '--owners', 'app:*');
     expect(made.stderr).toMatch(
@@ -148,7 +148,7 @@ describe('which server', () => {
     ['--server', 'http://127.0.0.1:1', 'agents', 'install', 'claude'],
     ['--config', 'settings.json', 'list'],
     ['--server', 'http://192.0.2.1', 'list'],
-  ])('is not ignored: %s %s', async (...args) => {
+  ])('is not ignored where it cannot be used: %s %s %s', async (...args) => {
     const { code, stderr, stdout } = await home.run(...args);
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
     expect(stderr).toMatch(
@@ -157,7 +157,7 @@ describe('which server', () => {
   });
 });
 
-test('commands act for the same owner, whoever the server was started for', async () => {
+test('commands act for the same owner, whichever owner the server was started for', async () => {
   const ids = async (...as: string[]) => (await home.lines(...as, 'list')).map(({ id }) => id).toSorted();
   const before = await ids();
   server.running.kill('SIGTERM');
@@ -168,12 +168,12 @@ test('commands act for the same owner, whoever the server was started for', asyn
   expect(await ids('--as', 'ann')).not.toEqual(before);
 });
 
-test('--embedded goes past the server to the data home; one of the two runs the turn, once', async () => {
+test('--embedded uses the data home without its server, and the turn runs once', async () => {
   expect(await home.ok('--embedded', 'send', 'past', 'hello')).toBe('Noted: hello\n');
   expect((await home.show('past')).turns).toMatchObject([{ state: 'completed', attempt: 1 }]);
 });
 
-test('a server that is killed: who waits goes on with the next one; without one, commands do without', async () => {
+test('after a server is killed, a waiting command continues with the next one; without any, commands run embedded', async () => {
   const running = home.start(['send', 'cut', '/say begun\n/hang']);
   await running.until('stdout', /begun/);
   server.running.kill('SIGKILL');
@@ -182,7 +182,7 @@ test('a server that is killed: who waits goes on with the next one; without one,
   expect(await running.ended).toMatchObject({ code: 7, stdout: expect.stringMatching(/^begun/) });
   server.running.kill('SIGKILL');
   await server.running.ended;
-  expect(existsSync(server.socket)).toBe(true); // nobody has cleared up
+  expect(existsSync(server.socket)).toBe(true); // the killed server has not removed it
   expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toBe(
     'I have seen these codewords: osprey.\n',
   );

@@ -1,4 +1,4 @@
-// Who is let in, as whom, and what is said when not.
+// Which tokens, keys and servers the client and its server refuse, and with which errors.
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -14,7 +14,7 @@ import { refusedWith } from '../support/conversations.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
-async function failing(promise: Promise<unknown>): Promise<ThroughlineError> {
+async function errorOf(promise: Promise<unknown>): Promise<ThroughlineError> {
   const error = await promise.then(
     () => null,
     (thrown: unknown) => thrown,
@@ -23,8 +23,8 @@ async function failing(promise: Promise<unknown>): Promise<ThroughlineError> {
   return error as ThroughlineError;
 }
 
-/** Something that answers every request like this. */
-async function answering(status: number, headers: Record<string, string>) {
+/** A server that gives every request the same answer. */
+async function serverThatAnswers(status: number, headers: Record<string, string>) {
   const server = createServer((_, response) => response.writeHead(status, headers).end('{}')).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -32,10 +32,10 @@ async function answering(status: number, headers: Record<string, string>) {
 }
 
 describe('a token', () => {
-  test('that is wrong is refused, with where the right one is', async () => {
+  test('that is wrong is refused, and the hint says where the right one is', async () => {
     await using home = await ServedHome.start();
     for (const promise of [connect({ url: home.url, token: 'x' }), open({ server: home.url, token: 'x' })]) {
-      const { code, message, hint } = await failing(promise);
+      const { code, message, hint } = await errorOf(promise);
       expect({ code, message }).toEqual({
         code: 'refused',
         message: `The server at ${home.url} does not accept this token.`,
@@ -45,7 +45,7 @@ describe('a token', () => {
   });
 
   test.each(['one\r\ntwo', 'one\n', 'schl\u00fcssel', 'a b'])(
-    'with characters that no token has is told: %j',
+    'with characters that no token has is refused: %j',
     async (token) => {
       await using home = await ServedHome.start();
       await refusedWith('invalid', connect({ url: home.url, token }), /character that is not allowed/);
@@ -53,7 +53,7 @@ describe('a token', () => {
     },
   );
 
-  test('is taken from the environment, and of the home’s own server from its file', async () => {
+  test('is taken from the environment', async () => {
     await using served = await ServedHome.start();
     const home = join(served.path, 'elsewhere');
     await refusedWith('refused', open({ server: served.url, home }), /no token for this server/);
@@ -63,10 +63,10 @@ describe('a token', () => {
     await tl.close();
   });
 
-  test('of the data home is not shown to another server', async () => {
-    const heard: (string | undefined)[] = [];
+  test('of the data home is sent only to the running server of that data home', async () => {
+    const received: (string | undefined)[] = [];
     const server = createServer(({ headers }, response) => {
-      heard.push(headers.authorization);
+      received.push(headers.authorization);
       response.end('{}');
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -74,23 +74,24 @@ describe('a token', () => {
     const directory = join(served.path, 'home', 'server');
     mkdirSync(directory, { mode: 0o700 });
     writeFileSync(join(directory, 'token'), `${'t'.repeat(43)}\n`, { mode: 0o600 });
-    const leave = (process: ProcessIdentity) =>
+    const writeAddress = (process: ProcessIdentity) =>
       writeFileSync(join(directory, 'address.json'), JSON.stringify({ url: served.url, socket: null, process }), {
         mode: 0o600,
       });
     const other = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const home = join(served.path, 'home');
     await refusedWith('refused', open({ server: other, home }), /no token for this server/);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     const self = systemProcesses.self();
-    leave({ ...self, started: 'earlier' }); // the server is gone: another has its pid, and anybody may have its port
+    writeAddress({ ...self, started: 'earlier' }); // that server is gone: another process has its pid, and may have its port
     await refusedWith('refused', open({ server: served.url, home }), /no token for this server/);
-    leave(self);
-    await refusedWith('refused', open({ server: served.url, home }), /does not accept this token/); // its own is shown it
+    writeAddress(self);
+    // This is the server of the data home. It gets the token from the file, which is another one here.
+    await refusedWith('refused', open({ server: served.url, home }), /does not accept this token/);
     server.close();
   });
 
-  test('is not sent where everybody on the way could read it', async () => {
+  test('is not sent over a network without TLS, nor to an invalid address', async () => {
     await refusedWith('refused', open({ server: 'http://192.0.2.1', token: 'x' }), /could read the token/);
     await refusedWith('refused', connect({ url: 'http://192.0.2.1', token: 'x' }), /could read the token/);
     for (const server of ['ftp://127.0.0.1', 'nonsense', 'https://a.example/path', 'unix:']) {
@@ -100,7 +101,7 @@ describe('a token', () => {
 });
 
 describe('a key', () => {
-  test('acts for its owner alone, and says so; the token acts for anybody', async () => {
+  test('acts only for its owner; the token acts for every owner', async () => {
     await using home = await ServedHome.start();
     const { key } = await home.key('ann', ['read', 'prompt']);
     const ann = await connect({ url: home.url, token: key });
@@ -119,12 +120,12 @@ describe('a key', () => {
     expect(await local.engine.list()).toEqual([]);
     expect(await local.as('ann').engine.list()).toHaveLength(1);
     expect(() => local.engine.as('ann', 'somebody')).toThrow(/by the token or key/);
-    const as = await connect({ url: home.url, token: TOKEN, owner: 'Zoë' });
-    expect(as.engine.owner).toBe('Zoë');
-    for (const one of [ann, local, as]) await one.close();
+    const zoe = await connect({ url: home.url, token: TOKEN, owner: 'Zoë' });
+    expect(zoe.engine.owner).toBe('Zoë');
+    for (const client of [ann, local, zoe]) await client.close();
   });
 
-  test('without the scope is told which it needs', async () => {
+  test('without a scope is refused with the name of the scope that it needs', async () => {
     await using home = await ServedHome.start();
     const { key } = await home.key('ann', ['read']);
     const ann = await connect({ url: home.url, token: key });
@@ -141,16 +142,16 @@ describe('a server', () => {
   test.each([
     ['2', /older than this client: it has interface 2, and this client has interface 3/, /on the server and restart/],
     ['4', /newer than this client: it has interface 4, and this client has interface 3/, /Update Throughline here/],
-  ])('of another version is not misunderstood: interface %s', async (spoken, what, todo) => {
-    using other = await answering(404, { 'throughline-interface': spoken });
-    const { code, message, hint } = await failing(connect({ url: other.url, token: 'x' }));
+  ])('with interface %s is refused, and the hint says which side to update', async (version, what, todo) => {
+    using other = await serverThatAnswers(404, { 'throughline-interface': version });
+    const { code, message, hint } = await errorOf(connect({ url: other.url, token: 'x' }));
     expect(code).toBe('unreachable');
     expect(message).toMatch(what);
     expect(hint).toMatch(todo);
   });
 
-  test.each([200, 404, 502])('that is none of ours and answers %i is called so', async (status) => {
-    using other = await answering(status, {});
+  test.each([200, 404, 502])('that is not a Throughline server and answers %i is unreachable', async (status) => {
+    using other = await serverThatAnswers(status, {});
     await refusedWith(
       'unreachable',
       connect({ url: other.url, token: 'x' }),
@@ -158,16 +159,16 @@ describe('a server', () => {
     );
   });
 
-  test('that is not there is noticed at once', async () => {
-    using gone = await answering(200, {});
+  test('that does not exist is unreachable', async () => {
+    using gone = await serverThatAnswers(200, {});
     gone[Symbol.dispose]();
     await refusedWith('unreachable', connect({ url: gone.url, token: 'x' }), /does not answer \(ECONNREFUSED\)/);
     await refusedWith('unreachable', open({ server: 'unix:/nowhere/at/all', token: 'x' }), /ENOENT/);
   });
 });
 
-describe('through a server', () => {
-  test('settings of one’s own are refused, and so is a relative directory', async () => {
+describe('a client of a server', () => {
+  test('cannot give settings or a relative directory', async () => {
     await using home = await ServedHome.start();
     await refusedWith(
       'refused',

@@ -1,4 +1,4 @@
-// Half of a character: refused in what callers give, whatever the door; replaced in what agents say.
+// An unpaired surrogate is refused in every text of a caller, and replaced by U+FFFD in the texts of an agent.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,36 +12,37 @@ import { allEvents, ended, refusedWith, run } from '../support/conversations.ts'
 import { Home } from '../support/home.ts';
 import { reachBy, type Way } from '../support/served.ts';
 
-const HALF = 'ab\ud83d';
-const WHERE = /contains an unpaired surrogate, U\+D83D at index 2\./;
+const UNPAIRED = 'ab\ud83d';
+const WITH_INDEX = /contains an unpaired surrogate, U\+D83D at index 2\./;
 
-/** Every call that takes a text from a caller and stores it, or looks for what has that name. */
-const DOORS: Readonly<Record<string, (engine: Engine, tasks: Tasks) => Promise<unknown>>> = {
-  'a prompt': (engine) => engine.submit('chat', HALF),
-  'a block': (engine) => engine.submit('chat', [{ type: 'text', text: HALF }]),
-  'a resource': (engine) => engine.submit('chat', [{ type: 'resource', resource: { uri: 'file:///a', text: HALF } }]),
-  'a request id': (engine) => engine.submit('chat', 'hello', { requestId: HALF }),
-  'a session id': (engine) => engine.submit('chat', 'hello', { session: HALF }),
+/** Every call that stores a text of its caller, or searches with it. */
+const CALLS: Readonly<Record<string, (engine: Engine, tasks: Tasks) => Promise<unknown>>> = {
+  'a prompt': (engine) => engine.submit('chat', UNPAIRED),
+  'a block': (engine) => engine.submit('chat', [{ type: 'text', text: UNPAIRED }]),
+  'a resource': (engine) =>
+    engine.submit('chat', [{ type: 'resource', resource: { uri: 'file:///a', text: UNPAIRED } }]),
+  'a request id': (engine) => engine.submit('chat', 'hello', { requestId: UNPAIRED }),
+  'a session id': (engine) => engine.submit('chat', 'hello', { session: UNPAIRED }),
   'the request id of a retry': async (engine) =>
-    engine.retry((await run(engine, 'chat', 'hello')).turn.id, { requestId: HALF }),
-  'a key': (engine) => engine.ensure({ key: HALF }),
-  'the key of a first prompt': (engine) => engine.submit(HALF, 'hello'),
-  'a title': (engine) => engine.ensure({ key: 'new', title: HALF }),
-  'a sandbox': (engine) => engine.ensure({ key: 'new', sandbox: HALF }),
-  'a directory': (engine) => engine.ensure({ key: 'new', cwd: `/${HALF.slice(1)}` }),
-  'a new title': (engine) => engine.rename('chat', HALF),
+    engine.retry((await run(engine, 'chat', 'hello')).turn.id, { requestId: UNPAIRED }),
+  'a key': (engine) => engine.ensure({ key: UNPAIRED }),
+  'the key of a first prompt': (engine) => engine.submit(UNPAIRED, 'hello'),
+  'a title': (engine) => engine.ensure({ key: 'new', title: UNPAIRED }),
+  'a sandbox': (engine) => engine.ensure({ key: 'new', sandbox: UNPAIRED }),
+  'a directory': (engine) => engine.ensure({ key: 'new', cwd: `/${UNPAIRED.slice(1)}` }),
+  'a new title': (engine) => engine.rename('chat', UNPAIRED),
   'the key of a fork': async (engine) =>
-    engine.fork((await run(engine, 'chat', 'hello')).turn.conversationId, { key: HALF }),
-  'the key of an import': async (engine) => engine.import(await engine.export('chat'), { key: HALF }),
-  'a search': (engine) => engine.search(HALF),
-  'a goal': (_, tasks) => tasks.add({ goal: HALF }),
-  'a gate': (_, tasks) => tasks.add({ goal: 'go', gate: HALF }),
-  'the name of a task': (_, tasks) => tasks.add({ goal: 'go', name: HALF }),
-  'the request id of a plan': (_, tasks) => tasks.add({ goal: 'go' }, { requestId: HALF }),
-  'what a task is told': (_, tasks) => tasks.retry('none', { say: HALF }),
+    engine.fork((await run(engine, 'chat', 'hello')).turn.conversationId, { key: UNPAIRED }),
+  'the key of an import': async (engine) => engine.import(await engine.export('chat'), { key: UNPAIRED }),
+  'a search': (engine) => engine.search(UNPAIRED),
+  'a goal': (_, tasks) => tasks.add({ goal: UNPAIRED }),
+  'a gate': (_, tasks) => tasks.add({ goal: 'go', gate: UNPAIRED }),
+  'the name of a task': (_, tasks) => tasks.add({ goal: 'go', name: UNPAIRED }),
+  'the request id of a plan': (_, tasks) => tasks.add({ goal: 'go' }, { requestId: UNPAIRED }),
+  'what a task is told': (_, tasks) => tasks.retry('none', { say: UNPAIRED }),
 };
 
-describe.each<Way>(['embedded', 'tcp'])('%s', (way) => {
+describe.each<Way>(['embedded', 'tcp'])('%s: an unpaired surrogate', (way) => {
   let home: Home;
   beforeAll(async () => {
     reachBy(way);
@@ -49,22 +50,22 @@ describe.each<Way>(['embedded', 'tcp'])('%s', (way) => {
   });
   afterAll(() => home[Symbol.asyncDispose]());
 
-  test.each(Object.keys(DOORS))('%s is refused with the place', async (door) => {
+  test.each(Object.keys(CALLS))('in %s is refused with its index', async (name) => {
     const { engine, tasks } = await home.open();
     await engine.ensure({ key: 'chat' });
-    await refusedWith('invalid', DOORS[door]?.(engine, tasks) ?? Promise.resolve(), WHERE);
+    await refusedWith('invalid', CALLS[name]?.(engine, tasks) ?? Promise.resolve(), WITH_INDEX);
     expect(await tasks.list()).toEqual([]);
   });
 
-  test('a name finds nothing that has U+FFFD in its place', async () => {
+  test('in a name does not find a name with U+FFFD instead', async () => {
     const { engine } = await home.open();
     await engine.ensure({ key: 'ab\ufffd' });
-    await refusedWith('not_found', engine.show(HALF), /There is no conversation/);
-    await refusedWith('not_found', engine.verify(HALF), /There is no conversation/);
+    await refusedWith('not_found', engine.show(UNPAIRED), /There is no conversation/);
+    await refusedWith('not_found', engine.verify(UNPAIRED), /There is no conversation/);
   });
 });
 
-test('an HTTP body in which it is escaped is refused with the place, and nothing is stored', async () => {
+test('an escaped unpaired surrogate in an HTTP body is refused with its index, and nothing is stored', async () => {
   await using home = await ServedHome.start();
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
   const response = await fetch(`${home.url}/v1/conversations/chat/turns`, {
@@ -75,12 +76,12 @@ test('an HTTP body in which it is escaped is refused with the place, and nothing
   expect({ status: response.status, ...((await response.json()) as object) }).toMatchObject({
     status: 400,
     code: 'invalid',
-    detail: expect.stringMatching(WHERE),
+    detail: expect.stringMatching(WITH_INDEX),
   });
   expect((await home.caller.ok('GET', '/conversations/chat/turns')).turns).toEqual([]);
 });
 
-test('files that the command line reads are refused with the place', async () => {
+test('files with an unpaired surrogate are refused by the command line, with its index', async () => {
   const home = new CliHome();
   try {
     const file = (name: string, text: string) => {
@@ -98,7 +99,7 @@ test('files that the command line reads are refused with the place', async () =>
       ['task', 'run', '--file', plan],
     ]) {
       const { code, stderr } = await home.run(...args);
-      expect({ args, code, stderr }).toEqual({ args, code: 2, stderr: expect.stringMatching(WHERE) });
+      expect({ args, code, stderr }).toEqual({ args, code: 2, stderr: expect.stringMatching(WITH_INDEX) });
     }
     const { code, stderr } = await home.start(['list'], { env: { THROUGHLINE_CONFIG: settings } }).ended;
     expect({ code, stderr }).toEqual({
@@ -106,36 +107,39 @@ test('files that the command line reads are refused with the place', async () =>
       stderr: expect.stringMatching(/agents\.a\.env\.A.*U\+D83D at index 2/),
     });
   } finally {
-    home.remove();
+    await home.remove();
   }
 });
 
-test('what an agent says is stored with U+FFFD, and a character that comes in two halves is whole', async () => {
+test('an unpaired surrogate of an agent is stored as U+FFFD, and a pair that comes in two chunks is joined', async () => {
   reachBy('embedded');
   const chunk = (text: string): AgentEvent => {
     return { type: 'update', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } };
   };
-  const half = '\ud83d';
-  const says: AgentEvent[] = [
-    chunk(`one ${half}`),
+  const unpaired = '\ud83d';
+  const events: AgentEvent[] = [
+    chunk(`one ${unpaired}`),
     chunk('\ude00 two'),
-    { type: 'update', update: { sessionUpdate: 'tool_call', toolCallId: `t${half}`, title: half, rawOutput: [half] } },
-    { type: 'update', update: { sessionUpdate: 'session_info_update', title: `Title ${half}` } },
-    { type: 'permission', id: 'p', title: `May I ${half}?`, toolCall: { title: half }, options: [] },
-    chunk(`three ${half}`),
-    { type: 'ended', outcome: { kind: 'failed', code: 'agent_failed', message: `no ${half}`, again: false } },
+    {
+      type: 'update',
+      update: { sessionUpdate: 'tool_call', toolCallId: `t${unpaired}`, title: unpaired, rawOutput: [unpaired] },
+    },
+    { type: 'update', update: { sessionUpdate: 'session_info_update', title: `Title ${unpaired}` } },
+    { type: 'permission', id: 'p', title: `May I ${unpaired}?`, toolCall: { title: unpaired }, options: [] },
+    chunk(`three ${unpaired}`),
+    { type: 'ended', outcome: { kind: 'failed', code: 'agent_failed', message: `no ${unpaired}`, again: false } },
   ];
-  const double = (agent: Agent) =>
+  const withTheseEvents = (agent: Agent) =>
     changedOpen(
       agent,
       (session) =>
         changedPrompt(session, async function* () {
-          yield* says;
+          yield* events;
         }),
       () => true,
     );
   await using home = new Home();
-  const engine = await home.engine({ agent: double });
+  const engine = await home.engine({ agent: withTheseEvents });
   await engine.ensure({ key: 'chat' });
   const { turn } = await engine.submit('chat', 'hello', { permissions: 'deny' });
   expect(await ended(engine, turn)).toMatchObject({ state: 'failed', failure: { message: 'no \ufffd' } });
