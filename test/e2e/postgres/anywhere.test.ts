@@ -9,7 +9,7 @@ import type { CliHome } from '../cli/process.ts';
 import { read } from '../http/support/caller.ts';
 import type { ServedProcess } from '../http/support/served-process.ts';
 
-// What one of two servers has, does or changes is the same at the other at once. Where pgbouncer is installed, the second one is behind it.
+// A change at one of two servers is visible at the other at once. If pgbouncer is installed, the second server connects through it.
 
 const postgres = postgresServer();
 let database: string;
@@ -25,46 +25,46 @@ beforeAll(async () => {
   all = new Servers(postgres().url(database));
   homes = [all.newHome(), all.newHome()];
   pooler = NO_POOLER === null ? await Pooler.of(postgres()) : null;
-  const elsewhere = pooler && { env: { THROUGHLINE_STORE: pooler.urlWithListen(database, postgres()) } };
+  const throughPooler = pooler && { env: { THROUGHLINE_STORE: pooler.urlWithListen(database, postgres()) } };
   const [first, second] = homes as [CliHome, CliHome];
-  [a, b] = await Promise.all([all.serve(first), all.serve(second, elsewhere ?? {})]);
+  [a, b] = await Promise.all([all.serve(first), all.serve(second, throughPooler ?? {})]);
 });
 afterAll(async () => {
   if (NO_POSTGRES === null) await all[Symbol.asyncDispose]();
   await pooler?.[Symbol.asyncDispose]();
 });
 
-if (NO_POSTGRES === null) describe('whichever of two servers is asked', anywhere);
-else test('whichever of two servers is asked', (context) => context.skip(NO_POSTGRES ?? ''));
+if (NO_POSTGRES === null) describe('with two servers on one PostgreSQL', anywhere);
+else test('with two servers on one PostgreSQL', (context) => context.skip(NO_POSTGRES ?? ''));
 
 const rows = (sql: string) => postgres().query(sql, [], database);
 const prompt = async ({ caller }: ServedProcess, key: string, text: string, more: object = {}) =>
   (await caller.ok('POST', `/conversations/${key}/turns`, { prompt: text, ...more })).turn;
 
 function anywhere(): void {
-  test('the same request at both at once is one turn, also the first one to a new key', async () => {
-    const asked = Array.from({ length: 8 }, (_, n) =>
+  test('a request that is sent to both at once becomes one turn, also the first one to a new key', async () => {
+    const requests = Array.from({ length: 8 }, (_, n) =>
       Promise.all([a, b, a, b].map((server) => prompt(server, `c${n % 4}`, 'hello', { requestId: `r${n}` }))),
     );
-    for (const turns of await Promise.all(asked)) expect(new Set(turns.map(({ id }) => id)).size).toBe(1);
+    for (const turns of await Promise.all(requests)) expect(new Set(turns.map(({ id }) => id)).size).toBe(1);
     expect(await rows('SELECT count(*)::int FROM turns')).toEqual([{ count: 8 }]);
     await until('all have ended', async () => (await rows('SELECT 1 FROM turns WHERE ended_at IS NULL')).length === 0);
     expect(await rows("SELECT 1 FROM turns WHERE state <> 'completed'")).toEqual([]);
   });
 
-  test('a key counts at both from the moment it is made, and at none after it is revoked', async () => {
-    const [made, revokes] = homes as [CliHome, CliHome];
-    const [{ key, id }] = await made.lines('keys', 'create', 'phone');
-    const me = async ({ url }: ServedProcess) => {
+  test('a key is valid at both as soon as it is created, and at neither after it is revoked', async () => {
+    const [first, second] = homes as [CliHome, CliHome];
+    const [{ key, id }] = await first.lines('keys', 'create', 'phone');
+    const statusAt = async ({ url }: ServedProcess) => {
       const headers = { authorization: `Bearer ${key}` };
       return (await read('GET', '/v1/me', await fetch(`${url}/v1/me`, { headers }))).status;
     };
-    expect(await Promise.all([a, b].map(me))).toEqual([200, 200]);
-    await revokes.ok('keys', 'revoke', id);
-    expect(await Promise.all([a, b].map(me))).toEqual([401, 401]);
+    expect(await Promise.all([a, b].map(statusAt))).toEqual([200, 200]);
+    await second.ok('keys', 'revoke', id);
+    expect(await Promise.all([a, b].map(statusAt))).toEqual([401, 401]);
   });
 
-  test('what is renamed, forked, found, killed, queued or erased at one is so at the other', async () => {
+  test('a conversation that is renamed, forked, searched, queued, killed or erased at one is the same at the other', async () => {
     await a.caller.finished(await prompt(a, 'notes', 'The codeword is osprey'));
     await b.caller.ok('PATCH', '/conversations/notes', { title: 'Birds' });
     expect(await a.caller.ok('GET', '/conversations/notes')).toMatchObject({ title: 'Birds' });
@@ -86,18 +86,20 @@ function anywhere(): void {
     expect((await b.caller.finished(hanging)).turn.state).toBe('interrupted');
     for (const turn of waiting) expect((await b.caller.finished(turn)).turn.state).toBe('completed');
 
-    const LIVE = `
+    const liveSession = `
       SELECT s.process FROM sessions s JOIN conversations c ON c.no = s.conv WHERE c.key = 'notes' AND s.state = 'live'`;
-    const [{ process }] = (await rows(LIVE)) as [{ process: string }];
+    const [{ process }] = (await rows(liveSession)) as [{ process: string }];
     const { pid } = JSON.parse(JSON.parse(process).id);
     expect(existsSync(`/proc/${pid}`)).toBe(true);
     await b.caller.ok('DELETE', '/conversations/notes');
     for (const { caller } of [a, b]) expect((await caller.get('/conversations/notes')).status).toBe(404);
-    await until('its agent is ended, whoever had it', () => !existsSync(`/proc/${pid}`));
+    await until('its agent has ended, whichever server ran it', () => !existsSync(`/proc/${pid}`));
   });
 
-  test('what was used, and what tasks do, is the same', async () => {
-    const usage = async ({ caller }: ServedProcess) => caller.ok('GET', '/usage');
+  test('usage and tasks are the same at both', async () => {
+    const usage = async ({ caller }: ServedProcess) => (await caller.ok('GET', '/usage')).usage;
+    await a.caller.finished(await prompt(a, 'used', 'hello'));
+    expect(await usage(a)).not.toEqual([]);
     expect(await usage(a)).toEqual(await usage(b));
     const plan = (n: number) => ({ goal: `/tool write ${join(all.folder, `task-${n}`)}`, name: `task ${n}` });
     await Promise.all(
@@ -113,10 +115,10 @@ function anywhere(): void {
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1));
   });
 
-  test('a hint of what one has stored comes from the other', async () => {
+  test('one sends hints of what the other has stored', async () => {
     const stop = new AbortController();
     const hints = b.caller.events('/events', {}, stop.signal);
-    await hints.next(); // where it begins
+    await hints.next(); // the first one comes when the stream opens
     const turn = await prompt(a, 'hinted', 'hello');
     for await (const { data } of hints) if (JSON.stringify(data).includes(turn.conversationId)) break;
     stop.abort();

@@ -14,7 +14,7 @@ import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
 import { CliHome } from '../cli/process.ts';
 import { serveProcess } from '../http/support/served-process.ts';
 
-// `throughline store copy`: everything goes from SQLite to PostgreSQL and back, by the real executable.
+// `throughline store copy`: the real executable copies everything from SQLite to PostgreSQL and back.
 
 const postgres = postgresServer();
 let home: CliHome;
@@ -34,7 +34,7 @@ const copy = async (from: string, to: string) => (await home.lines('store', 'cop
 if (NO_POSTGRES === null) describe('throughline store copy', copies);
 else test('throughline store copy', (context) => context.skip(NO_POSTGRES ?? ''));
 
-/** What every reader of a store sees of it. */
+/** Everything of the owner that can be read from a store. */
 async function everything(store: Store) {
   const owner = 'local';
   const conversations = await store.listConversations(owner, { limit: 100 });
@@ -54,7 +54,7 @@ async function everything(store: Store) {
   }
   return {
     all,
-    // The stores find the same, in another order.
+    // Both stores find the same, but in another order.
     found: (await store.search(owner, 'osprey', 10)).map(({ conversation, n }) => `${conversation} ${n}`).toSorted(),
     named: (await store.search(owner, 'Birds', 10)).map(({ conversation }) => conversation).toSorted(),
     usage: await store.usage(owner),
@@ -77,18 +77,18 @@ async function everythingAt(open: Promise<Store>) {
 const LONG = 'x'.repeat(20_000);
 
 function copies(): void {
-  test('every table of a store is copied', async () => {
+  test('copies every table of a store', async () => {
     await (await openPostgresStore({ url: url() })).close();
     const tables = await rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'");
     const names = tables.map(({ table_name }) => table_name);
-    // Processes, one-time links, the version of the schema, and what is made from records.
-    const without = ['workers', 'sign_in_links', 'schema_version', 'words'];
-    expect(names.filter((name) => !without.includes(name as string)).toSorted()).toEqual(
+    // Processes, one-time links, the version of the schema, and the search index, which is made from the records.
+    const notCopied = ['workers', 'sign_in_links', 'schema_version', 'words'];
+    expect(names.filter((name) => !notCopied.includes(name as string)).toSorted()).toEqual(
       TABLES.map(({ name }) => name).toSorted(),
     );
   });
 
-  test('everything moves while a server writes, is brought up to date after its end, goes on there, and moves back', async () => {
+  test('copies while a server writes, completes the copy after the server has ended, and copies back what was added there', async () => {
     const { caller, running } = await serveProcess(home);
     const prompt = async (key: string, text: string, more: object = {}) =>
       (await caller.ok('POST', `/conversations/${key}/turns`, { prompt: text, ...more })).turn;
@@ -105,8 +105,8 @@ function copies(): void {
     const writing = [0, 1, 2].map(async (n) => caller.finished(await prompt(`more-${n}`, '/stream 200 1')));
     const first = await copy(join(home.path, 'home'), url());
     expect(first).toMatchObject({ complete: false, broken: [], from: file });
-    const half = await home.run('list', '--embedded', '--store', url());
-    expect(half).toMatchObject({
+    const refused = await home.run('list', '--embedded', '--store', url());
+    expect(refused).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/copy that was not finished[\s\S]*store copy/),
     });
@@ -124,29 +124,29 @@ function copies(): void {
     expect(await everythingAt(openPostgresStore({ url: url() }))).toEqual(before);
     expect(before.found).not.toEqual([]);
     expect(before.named).not.toEqual([]);
-    const left = await rows(
+    const erased = await rows(
       "SELECT 1 FROM events e LEFT JOIN turns t ON t.no = e.turn WHERE e.payload LIKE '%wryneck%' OR t.prompt LIKE '%wryneck%'",
     );
-    expect(left, 'what was erased meanwhile').toEqual([]);
+    expect(erased, 'what was erased after the first copy').toEqual([]);
     expect(await rows("SELECT 1 FROM words WHERE lexemes @@ 'wryneck'::tsquery")).toEqual([]);
 
-    const there = await serveProcess(home, '--store', url());
-    const asked = await there.caller.ok('POST', '/conversations/notes/turns', {
+    const onPostgres = await serveProcess(home, '--store', url());
+    const next = await onPostgres.caller.ok('POST', '/conversations/notes/turns', {
       prompt: 'Which codewords have you seen?',
     });
-    expect((await there.caller.finished(asked.turn)).reply).toContain('osprey');
-    const { receipts } = await there.caller.ok('GET', '/conversations/notes/sessions');
+    expect((await onPostgres.caller.finished(next.turn)).reply).toContain('osprey');
+    const { receipts } = await onPostgres.caller.ok('GET', '/conversations/notes/sessions');
     expect(receipts.at(-1)).toMatchObject({ rung: 'resume' });
-    const again = await there.caller.ok('POST', '/conversations/notes/turns', {
+    const again = await onPostgres.caller.ok('POST', '/conversations/notes/turns', {
       prompt: 'The codeword is osprey',
       requestId: 'first',
     });
     expect(again).toMatchObject({ duplicate: true });
-    expect((await there.caller.with({ authorization: `Bearer ${key}` }).get('/conversations')).status).toBe(200);
+    expect((await onPostgres.caller.with({ authorization: `Bearer ${key}` }).get('/conversations')).status).toBe(200);
     const back = join(home.path, 'back.db');
-    expect(await copy(url(), `sqlite:${back}`), 'its server runs').toMatchObject({ complete: false });
-    there.running.kill('SIGTERM');
-    await there.running.ended;
+    expect(await copy(url(), `sqlite:${back}`), 'its server is running').toMatchObject({ complete: false });
+    onPostgres.running.kill('SIGTERM');
+    await onPostgres.running.ended;
     expect(await copy(url(), `sqlite:${back}`)).toMatchObject({ complete: true, conversations: 7 });
     expect(await everythingAt(openAt(back))).toEqual(await everythingAt(openPostgresStore({ url: url() })));
     expect(await home.ok('send', 'notes', 'Which codewords have you seen?', '--store', `sqlite:${back}`)).toContain(
@@ -155,7 +155,7 @@ function copies(): void {
     expect(await home.run('doctor', '--store', `sqlite:${back}`)).toMatchObject({ code: 0 });
   });
 
-  test('a copy that is killed in the middle goes on, in both directions', async () => {
+  test('continues a copy that was killed in the middle, in both directions', async () => {
     await home.ok('send', 'a', 'The codeword is osprey');
     await home.ok('send', 'b', 'The codeword is wren');
     await (await openPostgresStore({ url: url() })).close();
@@ -168,16 +168,16 @@ function copies(): void {
       await other.query(`BEGIN; LOCK TABLE records IN ${mode} MODE`);
       const killed = home.start(['store', 'copy', from, to]);
       await until(
-        'it waits for the lock',
+        'the copy waits for the lock',
         async () => (await rows("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'relation'")).length > 0,
       );
       killed.kill('SIGKILL');
       await killed.ended;
       await other.end();
-      const left = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'throughline copy'";
-      await until('the server has heard of its end', async () => (await rows(left)).length === 0);
+      const connections = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'throughline copy'";
+      await until('the connection of the killed copy has ended', async () => (await rows(connections)).length === 0);
       if (to === url()) {
-        expect(await rows('SELECT count(*)::int AS n FROM turns'), 'a part of it is there').toEqual([{ n: 2 }]);
+        expect(await rows('SELECT count(*)::int AS n FROM turns'), 'a part of the copy is there').toEqual([{ n: 2 }]);
         swapKeys();
       }
       expect(await copy(from, to)).toMatchObject({ complete: true, conversations: 2, turns: 2 });
@@ -186,7 +186,7 @@ function copies(): void {
     expect(await home.ok('send', 'a', 'Which codewords have you seen?', '--store', url())).toContain('wren');
   });
 
-  test('nothing is mixed with other data', async () => {
+  test('refuses to mix a copy with other data', async () => {
     const sqlite = `sqlite:${file}`;
     const refusal = (from: string, to: string) => copyStore({ from, to }).catch((error: Error) => error.message);
     expect(await refusal(sqlite, url())).toMatch(/no data in/);
@@ -213,7 +213,7 @@ function copies(): void {
     expect(await refusal(sqlite, url())).toBe('The target is a copy of this store that was finished before.');
   });
 
-  test('100,000 events move there and back', async (context) => {
+  test('copies 100,000 events there and back', async (context) => {
     if (process.env.THROUGHLINE_LONG !== '1') return context.skip('takes a minute or more: npm run test:long');
     await home.ok('send', 'first', 'hello');
     const store = await openAt(file);
@@ -239,7 +239,7 @@ function copies(): void {
     }
   });
 
-  test('a password in the arguments is refused, and repeated nowhere', async () => {
+  test('refuses a password in the arguments, and does not print it', async () => {
     const secret = randomUUID();
     const wrong: readonly (readonly [RegExp, string, string, ...string[]])[] = [
       [/could see the password in TO[\s\S]*PGPASSWORD/, 'here', postgres().url(database, 'throughline', secret)],
@@ -257,7 +257,7 @@ function copies(): void {
   });
 }
 
-/** What one row gave up, another one has: none of both can be written before the other. */
+/** Swaps the keys of two conversations. Keys are unique, so neither of the two rows can be written before the other. */
 function swapKeys(): void {
   const db = new DatabaseSync(file);
   for (const [from, to] of [

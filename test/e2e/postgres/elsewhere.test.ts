@@ -8,10 +8,10 @@ import { type ServedProcess, serveProcess } from '../http/support/served-process
 const postgres = postgresServer();
 
 /*
- * Two data homes share the database, and agents on a third machine that both reach by ssh. Whichever server is gone, the other one resumes the session
- * where it is, with its files.
+ * Two data homes share the database and a third machine, which both reach by ssh. The agents run on that machine. When one server is gone, the
+ * other one resumes its session there, with its files.
  */
-test('agents on a machine that both servers reach are resumed there by the other one', async (context) => {
+test('a session on a machine that two servers reach by ssh is resumed there by the one when the other is killed', async (context) => {
   const missing = NO_POSTGRES ?? whyNoSshd();
   if (missing !== null) return context.skip(missing);
   await using end = new AsyncDisposableStack();
@@ -32,7 +32,7 @@ test('agents on a machine that both servers reach are resumed there by the other
   const b = await serveProcess(second);
   expect(await ask(b, 'Which codewords have you seen?')).toContain('osprey');
   const last = async () => (await b.caller.ok('GET', '/conversations/notes/sessions')).receipts.at(-1);
-  expect(await last(), 'run by the first').toMatchObject({ rung: 'live' });
+  expect(await last(), 'run by the first server').toMatchObject({ rung: 'live' });
   a.running.kill('SIGKILL');
   await a.running.ended;
   expect(await ask(b, 'Which codewords have you seen?')).toContain('osprey');

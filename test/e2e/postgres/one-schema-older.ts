@@ -1,4 +1,4 @@
-// For `node --import`: the program of this checkout, as if it did not know the last migration of PostgreSQL yet.
+// For `node --import`: runs the program of this checkout without its last migration of PostgreSQL.
 import { registerHooks } from 'node:module';
 
 const LIST = /(const MIGRATIONS: readonly string\[\] = \[.*), \w+\];/;
@@ -8,7 +8,7 @@ registerHooks({
     const loaded = nextLoad(url, context);
     if (!url.endsWith('/src/stores/postgres/server/upgrade.ts')) return loaded;
     const source = String(loaded.source);
-    if (!LIST.test(source)) throw new Error('The list of migrations is not where it was.');
+    if (!LIST.test(source)) throw new Error('This file does not find the list of migrations in upgrade.ts any more.');
     return { ...loaded, source: source.replace(LIST, '$1];') };
   },
 });

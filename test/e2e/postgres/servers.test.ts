@@ -8,7 +8,7 @@ import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
 import { Servers } from '../../postgres/servers.ts';
 import { type Caller, read } from '../http/support/caller.ts';
 
-// Two servers, each with a data home of its own, on one PostgreSQL database and in one place: both reach the same directories.
+// Two servers on one PostgreSQL database. Each has a data home of its own, but both reach the same directories (one place).
 
 const postgres = postgresServer();
 let database: string;
@@ -44,9 +44,9 @@ if (NO_POSTGRES === null) describe('two servers on one PostgreSQL', servers);
 else test('two servers on one PostgreSQL', (context) => context.skip(NO_POSTGRES ?? ''));
 
 function servers(): void {
-  test('each answers for the other; a stopped one hands over at once, and streams go on at the other', async () => {
+  test('answer for each other; when one is stopped, the other continues its conversations and streams at once', async () => {
     const a = await all.serve(all.newHome());
-    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // the only one so far holds it from now on
+    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // A is the only server so far, so it holds the conversation
     const b = await all.serve(all.newHome());
     expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
       'osprey',
@@ -66,11 +66,13 @@ function servers(): void {
     expect(first.seq, 'the stream goes on after the last number of the other').toBe(last + 1);
     expect((others.at(-1) ?? first).payload.outcome).toBe('cancelled');
 
-    // Behind one public address a link leads to any of them, and the cookie has the same name at all; here the name has the port.
+    // Behind one public address, a link may lead to either server, and the cookie has one name. Here the name contains the port.
     const { link } = await a.caller.ok('POST', '/links', { owner: 'ann', scopes: ['read'] });
     const at = (server: { url: string }) => link.replace(a.url, server.url);
     const opened = await Promise.all([b, a, b, a].map((server) => fetch(at(server), { redirect: 'manual' })));
-    expect(opened.map(({ status }) => status).toSorted(), 'once at both together').toEqual([303, 401, 401, 401]);
+    expect(opened.map(({ status }) => status).toSorted(), 'it works once, at one of the two').toEqual([
+      303, 401, 401, 401,
+    ]);
     const cookies = opened
       .map(({ headers }) => headers.get('set-cookie')?.split(';')[0])
       .filter((one) => one !== undefined);
@@ -79,30 +81,32 @@ function servers(): void {
       const cookie = cookies[0]?.replace(/-\d+=/, `-${new URL(url).port}=`) ?? '';
       const headers = { cookie, 'sec-fetch-site': 'same-origin' };
       const me = await read('GET', '/v1/me', await fetch(`${url}/v1/me`, { headers }));
-      expect(me.body, 'the cookie of either').toMatchObject({ owner: 'ann', by: 'page', scopes: ['read'] });
+      expect(me.body, 'each server accepts the cookie').toMatchObject({ owner: 'ann', by: 'page', scopes: ['read'] });
     }
-    expect(await rows('SELECT owner FROM sign_in_links'), 'of the links that the two printed').toEqual([
-      ...[{ owner: 'local' }, { owner: 'local' }],
-    ]);
+    expect(
+      await rows('SELECT owner FROM sign_in_links'),
+      'only the links that the two servers printed at their start',
+    ).toEqual([...[{ owner: 'local' }, { owner: 'local' }]]);
 
     a.running.kill('SIGTERM');
     expect(await a.running.ended).toMatchObject({ code: 0 });
-    expect(await rows('SELECT 1 FROM leases WHERE worker IS NOT NULL'), 'nothing is left for the lease to end').toEqual(
-      [],
-    );
+    expect(
+      await rows('SELECT 1 FROM leases WHERE worker IS NOT NULL'),
+      'no lease is left that would have to end',
+    ).toEqual([]);
     expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
       'osprey',
     );
     expect(await rungOf(b.caller)).toBe('resume');
   });
 
-  test('a killed one is taken over: its turn ends once, and the next one knows', async () => {
+  test('take over when one is killed: its turn ends once, and the next turn has the history', async () => {
     const a = await all.serve(all.newHome());
-    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // the only one so far holds it from now on
+    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // A is the only server so far, so it holds the conversation
     const b = await all.serve(all.newHome());
-    const told = (await eventsUntil(a.caller, 'turn.ended')).at(-1).seq;
+    const endOfFirst = (await eventsUntil(a.caller, 'turn.ended')).at(-1).seq;
     const running = await prompt(a.caller, '/say Here.\n/hang');
-    const last = (await eventsUntil(a.caller, 'turn.update', told)).at(-1).seq;
+    const last = (await eventsUntil(a.caller, 'turn.update', endOfFirst)).at(-1).seq;
     a.running.kill('SIGKILL');
     const rest = await eventsUntil(b.caller, 'turn.ended', last);
     expect(rest.map(({ seq }) => seq)).toEqual(rest.map((_, index) => last + 1 + index));
@@ -112,9 +116,9 @@ function servers(): void {
     );
   });
 
-  test('one of another machine is not taken for dead: its lease has to end', async (context) => {
+  test('on two machines do not take over from each other before the lease ends', async (context) => {
     const inside = spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']);
-    if (inside.status !== 0) return context.skip('this machine lets us make no process namespace (unshare --pid)');
+    if (inside.status !== 0) return context.skip('this machine does not allow process namespaces (unshare --pid)');
     const home = all.newHome();
     const node = join(home.path, 'node-of-another-machine');
     writeFileSync(node, `#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child '${process.execPath}' "$@"\n`);
@@ -126,7 +130,7 @@ function servers(): void {
     a.running.kill('SIGKILL');
     await rows('UPDATE leases SET ready_at = ready_at + 3600000 WHERE worker IS NOT NULL'); // longer than this test may take
     await a.running.ended;
-    // The other one has looked for dead holders, and has taken up something else, more than once.
+    // Meanwhile the other server runs two turns, so it has looked for dead holders.
     for (const key of ['one', 'two']) {
       const { turn } = await b.caller.ok('POST', `/conversations/${key}/turns`, { prompt: 'hello' });
       await b.caller.finished(turn);
@@ -134,15 +138,15 @@ function servers(): void {
     expect(await b.caller.ok('GET', `/turns/${running.id}`)).toMatchObject({ state: 'running' });
     await rows('UPDATE leases SET ready_at = 0 WHERE worker IS NOT NULL AND pending > 0');
     await until(
-      'it is taken over',
+      'the other server has taken over',
       async () => (await b.caller.ok('GET', `/turns/${running.id}`)).state === 'interrupted',
     );
   });
 
-  test('one that is cut off ends its agent before the other takes over', (context) =>
+  test('take over from one that has lost its connection after that one has ended its agent', (context) =>
     process.env.THROUGHLINE_LONG === '1' ? cutOff() : context.skip('takes as long as a lease: npm run test:long'));
 
-  test('one that does not reach the directories leaves the work to those that do, and says so when there are none', async () => {
+  test('run the turns of a data home that does not reach their directories; without them its turns are refused', async () => {
     const a = await all.serve(all.newHome());
     await a.caller.finished(await prompt(a.caller, 'The codeword is osprey'));
     const other = all.newHome({ alone: true });
@@ -154,12 +158,12 @@ function servers(): void {
     expect(refused.code).not.toBe(0);
   });
 
-  test('a conversation whose data home is gone continues at another one when somebody says so: without its files', async () => {
+  test('can move a conversation from a data home that is gone to another one, without its files', async () => {
     const gone = all.newHome({ alone: true });
     const a = await all.serve(gone);
     await a.caller.finished(await prompt(a.caller, '/tool write work.txt\nThe codeword is osprey'));
     const b = await all.serve(all.newHome({ alone: true }));
-    expect((await b.caller.ask('POST', '/conversations/notes/move')).status, 'its server runs').toBe(409);
+    expect((await b.caller.ask('POST', '/conversations/notes/move')).status, 'its server is running').toBe(409);
     a.running.kill('SIGKILL');
     await a.running.ended;
     rmSync(gone.path, { recursive: true });
@@ -179,22 +183,22 @@ function servers(): void {
     await b.caller.finished(await prompt(b.caller, 'hello'));
     const { receipts } = await b.caller.ok('GET', '/conversations/notes/sessions');
     expect(receipts[1]).toMatchObject({ rung: 'transcript', carried: 1, filesLeft: join(gone.path, 'home') });
-    expect(receipts[2], 'said once').not.toHaveProperty('filesLeft');
+    expect(receipts[2], 'only the first receipt says it').not.toHaveProperty('filesLeft');
     expect((await b.caller.ok('GET', '/conversations/notes/files')).paths).toEqual([]);
     expect(await b.caller.ok('GET', '/conversations/notes/verify')).toMatchObject({ broken: null });
   });
 
-  test('with sandbox.moveHere a server takes over what a dead one left, also in the middle of a turn', async () => {
+  test('with sandbox.moveHere take over the conversations of a dead one, also in the middle of a turn', async () => {
     const a = await all.serve(all.newHome({ alone: true }));
     await a.caller.finished(await prompt(a.caller, 'The codeword is osprey'));
-    const told = (await eventsUntil(a.caller, 'turn.ended')).at(-1).seq;
+    const endOfFirst = (await eventsUntil(a.caller, 'turn.ended')).at(-1).seq;
     const running = await prompt(a.caller, '/say Here.\n/hang');
-    await eventsUntil(a.caller, 'turn.update', told);
+    await eventsUntil(a.caller, 'turn.update', endOfFirst);
     const b = await all.serve(all.newHome({ alone: true, moveHere: true }));
     a.running.kill('SIGKILL');
     await a.running.ended;
     const ended = async () => (await b.caller.ok('GET', `/turns/${running.id}`)).state === 'interrupted';
-    await until('its turn is ended by the other one', ended);
+    await until('the other server has ended its turn', ended);
     expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
       'osprey',
     );
@@ -203,11 +207,11 @@ function servers(): void {
   });
 }
 
-/** Takes as long as a lease. The connections of the first server are not closed: nothing comes through them any more. */
+/** Takes as long as a lease. The connections of the first server stay open, but no data passes through them. */
 async function cutOff(): Promise<void> {
   await using network = await Network.to(join(postgres().folder, 'socket/.s.PGSQL.5432'));
   const a = await all.serve(all.newHome(), { env: { THROUGHLINE_STORE: network.url(postgres().url(database)) } });
-  // It is in the middle of writing what the agent says.
+  // A long reply, so that the connection is cut while the server stores it.
   const running = await prompt(a.caller, `/say ${'word '.repeat(4_000)}`, { agent: 'slow' });
   await eventsUntil(a.caller, 'turn.update');
   const b = await all.serve(all.newHome());
@@ -216,10 +220,12 @@ async function cutOff(): Promise<void> {
   const isGone = () => !existsSync(`/proc/${pid}`);
   expect(isGone()).toBe(false);
   network.cut();
-  await until('its agent is ended', isGone);
-  expect(await rows('SELECT epoch::int FROM leases'), 'nobody else has it yet').toEqual([{ epoch: 1 }]);
+  await until('its agent has ended', isGone);
+  expect(await rows('SELECT epoch::int FROM leases'), 'the other server has not taken over yet').toEqual([
+    { epoch: 1 },
+  ]);
   await until(
-    'it is taken over',
+    'the other server has taken over',
     async () => (await b.caller.ok('GET', `/turns/${running.id}`)).state === 'interrupted',
   );
   network.heal();

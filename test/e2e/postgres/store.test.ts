@@ -22,11 +22,11 @@ else test('the store postgres://…', (context) => context.skip(NO_POSTGRES ?? '
 
 const database = async () => postgres().url(await postgres().database());
 
-/** A command with this store in its environment. */
+/** Runs a command with this store in its environment. */
 const withStore = (url: string, ...args: string[]) => home.start(args, { env: { THROUGHLINE_STORE: url } }).ended;
 
 function store(): void {
-  test('a server keeps everything there; what only a file has is refused with the reason; read-only, it is shown', async () => {
+  test('has everything of a server; a backup is refused with the reason; if it is read-only, a server still shows its data', async () => {
     const name = await postgres().database();
     const url = postgres().url(name);
     const { caller, running, token } = await serveProcess(home, '--store', url);
@@ -46,8 +46,8 @@ function store(): void {
     const [{ key }] = await home.lines('keys', 'create', 'phone', '--store', url);
     expect((await caller.with({ authorization: `Bearer ${key}` }).get('/conversations')).status).toBe(200);
     expect(token).not.toBe(key);
-    const used = await home.run('list', '--store', url);
-    expect(used.stderr).toContain('so --store cannot be used');
+    const refused = await home.run('list', '--store', url);
+    expect(refused.stderr).toContain('so --store cannot be used');
     running.kill('SIGTERM');
     expect(await running.ended).toMatchObject({ code: 0 });
     const [listed] = await home.lines('list', '--store', url);
@@ -56,15 +56,15 @@ function store(): void {
     expect(saved.stderr).toMatch(/no backups of a PostgreSQL database[\s\S]*pg_dump/);
     expect(await home.run('doctor', '--store', url)).toMatchObject({ code: 0 });
 
-    // A database that takes nothing: the server starts all the same, and shows what there is.
+    // A server on a read-only database starts, but has no sign-in link, because it cannot store one.
     await postgres().query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-    const looking = await serveProcess(home, '--store', url);
-    expect(looking.link).toBeNull();
-    await looking.running.until('stderr', /"code":"storage_readonly".*"something does not work"/);
-    expect((await looking.caller.ok('GET', '/conversations')).conversations).toHaveLength(1);
+    const readOnly = await serveProcess(home, '--store', url);
+    expect(readOnly.link).toBeNull();
+    await readOnly.running.until('stderr', /"code":"storage_readonly".*"something does not work"/);
+    expect((await readOnly.caller.ok('GET', '/conversations')).conversations).toHaveLength(1);
   });
 
-  test('the settings, the environment and open() name it, the nearest one first', async () => {
+  test('is named in the settings, in the environment, which comes first, or as an option of open()', async () => {
     const [first, second] = [await database(), await database()];
     home.configure({ store: first, defaultAgent: 'scripted', agents: AGENTS });
     await home.ok('send', 'notes', 'The codeword is osprey');
@@ -75,22 +75,22 @@ function store(): void {
     expect((await tl.conversation('notes').ask('Which codewords have you seen?')).reply).toContain('osprey');
   });
 
-  test('a command that only looks does not upgrade tables of an older version, and says what does', async () => {
+  test('is not upgraded from an older version by a command that only reads, which says what does', async () => {
     const name = await postgres().database();
     const url = postgres().url(name);
     home.configure({ store: url, defaultAgent: 'scripted', agents: AGENTS });
     await home.ok('send', 'notes', 'The codeword is osprey');
-    // As the version before left it.
-    const before = [
+    // Undoes the last migration, so that the tables are those of the previous version.
+    const downgrade = [
       'DROP INDEX conversations_recent; CREATE INDEX conversations_listed ON conversations (owner, updated_at DESC)',
       'ALTER TABLE events ADD CONSTRAINT events_conv_fkey CHECK (true), ADD CONSTRAINT events_turn_fkey CHECK (true)',
       'ALTER TABLE records ADD CONSTRAINT records_turn_fkey CHECK (true), ADD CONSTRAINT records_conv_fkey CHECK (true)',
       'ALTER TABLE words ADD CONSTRAINT words_turn_fkey CHECK (true)',
       'ALTER TABLE receipts ADD CONSTRAINT receipts_conv_fkey CHECK (true)',
     ];
-    await postgres().query([...before, 'UPDATE schema_version SET version = 2'].join('; '), [], name);
+    await postgres().query([...downgrade, 'UPDATE schema_version SET version = 2'].join('; '), [], name);
     const version = async () => (await postgres().query('SELECT version FROM schema_version', [], name))[0]?.version;
-    const looking = [
+    const readingCommands = [
       ['list'],
       ['show', 'notes'],
       ['verify', 'notes'],
@@ -98,7 +98,7 @@ function store(): void {
       ['search', 'osprey'],
       ['doctor'],
     ];
-    for (const args of looking) {
+    for (const args of readingCommands) {
       const { code, stderr } = await home.run(...args);
       expect({ args, code, stderr }).toMatchObject({
         code: expect.toSatisfy((one) => one > 0),
@@ -111,7 +111,7 @@ function store(): void {
     expect(await home.ok('list')).toContain('notes');
   });
 
-  test('what keeps it from being opened is said, and the password nowhere', async () => {
+  test('that cannot be opened gives the reason, and never the password', async () => {
     const secret = randomUUID();
     const role = `r_${secret.slice(0, 8)}`;
     await postgres().query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
@@ -119,13 +119,13 @@ function store(): void {
     writeFileSync(rules, `local all ${role} scram-sha-256\n${readFileSync(rules, 'utf8')}`);
     await postgres().query('SELECT pg_reload_conf()');
     const empty = await postgres().database();
-    const at = (password: string, name = empty) => postgres().url(name, role, password);
+    const urlWith = (password: string, name = empty) => postgres().url(name, role, password);
     const latin = await postgres().database(`OWNER ${role} ENCODING LATIN1 TEMPLATE template0`);
     const wrong: readonly (readonly [string, RegExp])[] = [
-      [at(`${secret}x`), /wrong user or password/],
-      [at(secret), /may not create or write the tables/],
-      [at(secret, 'no_such'), /no such database/],
-      [at(secret, latin), /encoding LATIN1, and needs UTF8/],
+      [urlWith(`${secret}x`), /wrong user or password/],
+      [urlWith(secret), /may not create or write the tables/],
+      [urlWith(secret, 'no_such'), /no such database/],
+      [urlWith(secret, latin), /encoding LATIN1, and needs UTF8/],
       [`postgres://${role}:${secret}@127.0.0.1:1/x`, /does not answer/],
       [`postgres://${role}:${secret}@[/x`, /cannot be opened/],
       [`pg://${role}:${secret}@localhost/x`, /"THROUGHLINE_STORE" must be "sqlite:PATH" or "postgres:/],
@@ -140,10 +140,10 @@ function store(): void {
       });
       expect(stdout + stderr).not.toContain(secret);
     }
-    const served = await withStore(at(`${secret}x`), 'serve', '--port', '0', '--log-level', 'debug');
+    const served = await withStore(urlWith(`${secret}x`), 'serve', '--port', '0', '--log-level', 'debug');
     expect(served).toMatchObject({ stderr: expect.stringMatching(/wrong user or password/) });
     expect(served.stderr).not.toContain(secret);
-    const argument = await home.run('list', '--store', at(secret));
+    const argument = await home.run('list', '--store', urlWith(secret));
     expect(argument.stderr).toMatch(/could see the password in --store[\s\S]*PGPASSWORD/);
     expect(argument.stderr).not.toContain(secret);
     const fromEnvironment = home.start(['list', '--store', postgres().url(latin, role)], {

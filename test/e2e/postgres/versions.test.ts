@@ -10,22 +10,22 @@ import type { CliHome } from '../cli/process.ts';
 import type { Caller } from '../http/support/caller.ts';
 
 /*
- * A server of the version before beside one of this version, on one database. The version before is this checkout without its last migration; or,
- * really, the checkout that THROUGHLINE_OLDER_CHECKOUT names, whose schema has to be one step older.
+ * A server of the previous version beside one of this version, on one database. The previous version is this checkout without its last migration. With
+ * THROUGHLINE_OLDER_CHECKOUT it is a real older checkout, whose schema must be one step older.
  */
-const GIVEN = process.env.THROUGHLINE_OLDER_CHECKOUT;
-const OLDER = GIVEN ?? join(import.meta.dirname, '../../..');
+const OLDER_CHECKOUT = process.env.THROUGHLINE_OLDER_CHECKOUT;
+const OLDER = OLDER_CHECKOUT ?? join(import.meta.dirname, '../../..');
 const PRELOAD =
-  GIVEN === undefined ? `--import '${pathToFileURL(join(import.meta.dirname, 'one-schema-older.ts'))}'` : '';
+  OLDER_CHECKOUT === undefined ? `--import '${pathToFileURL(join(import.meta.dirname, 'one-schema-older.ts'))}'` : '';
 
 const postgres = postgresServer();
 
 if (NO_POSTGRES === null) describe('servers of two versions on one PostgreSQL', versions);
 else test('servers of two versions on one PostgreSQL', (context) => context.skip(NO_POSTGRES ?? ''));
 
-/** In place of `node PROGRAM …`. */
+/** A replacement for `node` that runs the program of the previous version. */
 function older(home: CliHome): { node: string } {
-  const node = join(home.path, 'node-of-the-version-before');
+  const node = join(home.path, 'node-of-the-previous-version');
   const program = join(OLDER, 'bin/throughline.js');
   writeFileSync(node, `#!/bin/sh\nshift\nexec '${process.execPath}' ${PRELOAD} '${program}' "$@"\n`);
   chmodSync(node, 0o755);
@@ -35,16 +35,16 @@ function older(home: CliHome): { node: string } {
 const ask = async (caller: Caller, prompt: string) =>
   (await caller.ok('POST', '/conversations/notes/turns', { prompt })).turn;
 
-interface Shown {
+interface EventShown {
   readonly seq: number;
   readonly kind: string;
   readonly turnId: string | null;
   readonly payload: object;
 }
 
-/** The events of the conversation after a number, up to the one that is looked for. */
-async function eventsUntil(caller: Caller, isLast: (event: Shown) => boolean, after = 0): Promise<Shown[]> {
-  const seen: Shown[] = [];
+/** The events of the conversation after a number, up to the first one that `isLast` accepts. */
+async function eventsUntil(caller: Caller, isLast: (event: EventShown) => boolean, after = 0): Promise<EventShown[]> {
+  const seen: EventShown[] = [];
   for await (const { data } of caller.events(`/conversations/notes/events?after=${after}`)) {
     seen.push(data);
     if (isLast(data)) break;
@@ -55,50 +55,53 @@ async function eventsUntil(caller: Caller, isLast: (event: Shown) => boolean, af
 const WHICH = 'Which codewords have you seen?';
 
 function versions(): void {
-  test('turns of either run at the other, in both directions, and one that is killed is taken over', async () => {
+  test('run the turns of each other in both directions, and take over when one is killed', async () => {
     const database = await postgres().database();
     const rows = (sql: string) => postgres().query(sql, [], database);
     const url = postgres().url(database);
     const all = new Servers(url);
     onTestFinished(() => all[Symbol.asyncDispose]());
-    // What this checkout does needs its tables; a real older one makes its own, and this version brings them up to date beside it.
-    if (GIVEN === undefined) await (await openPostgresStore({ url, connections: 1 })).close();
+    // The program of this checkout needs the tables of the last migration. A real older checkout creates its own, and this version upgrades them.
+    if (OLDER_CHECKOUT === undefined) await (await openPostgresStore({ url, connections: 1 })).close();
     const home = all.newHome();
-    const before = await all.serve(home, older(home));
-    await before.caller.finished(await ask(before.caller, 'The codeword is osprey'));
-    const now = await all.serve(all.newHome());
-    const rung = async () => (await now.caller.ok('GET', '/conversations/notes/sessions')).receipts.at(-1).rung;
+    const previous = await all.serve(home, older(home));
+    await previous.caller.finished(await ask(previous.caller, 'The codeword is osprey'));
+    const current = await all.serve(all.newHome());
+    const rung = async () => (await current.caller.ok('GET', '/conversations/notes/sessions')).receipts.at(-1).rung;
 
-    expect((await now.caller.finished(await ask(now.caller, WHICH))).reply).toContain('osprey');
-    expect(await rung(), 'accepted at this version, run at the one before').toBe('live');
-    const hanging = await ask(before.caller, '/say Here.\n/hang');
-    const shown = await eventsUntil(now.caller, ({ turnId, kind }) => turnId === hanging.id && kind === 'turn.update');
-    await now.caller.ok('POST', `/turns/${hanging.id}/cancel`);
+    expect((await current.caller.finished(await ask(current.caller, WHICH))).reply).toContain('osprey');
+    expect(await rung(), 'accepted by this version, run by the previous one').toBe('live');
+    const hanging = await ask(previous.caller, '/say Here.\n/hang');
+    const shown = await eventsUntil(
+      current.caller,
+      ({ turnId, kind }) => turnId === hanging.id && kind === 'turn.update',
+    );
+    await current.caller.ok('POST', `/turns/${hanging.id}/cancel`);
     const after = shown.at(-1)?.seq ?? 0;
-    const rest = await eventsUntil(before.caller, ({ kind }) => kind === 'turn.ended', after);
+    const rest = await eventsUntil(previous.caller, ({ kind }) => kind === 'turn.ended', after);
     expect(rest.at(-1)).toMatchObject({ seq: after + rest.length, payload: { outcome: 'cancelled' } });
 
-    before.running.kill('SIGTERM');
-    expect(await before.running.ended).toMatchObject({ code: 0 });
-    expect((await now.caller.finished(await ask(now.caller, WHICH))).reply).toContain('osprey');
+    previous.running.kill('SIGTERM');
+    expect(await previous.running.ended).toMatchObject({ code: 0 });
+    expect((await current.caller.finished(await ask(current.caller, WHICH))).reply).toContain('osprey');
     expect(await rung(), 'handed over').toBe('resume');
-    if (GIVEN === undefined) {
-      // It ended in the middle of the upgrade, and comes back.
+    if (OLDER_CHECKOUT === undefined) {
+      // The previous version is started again during the upgrade.
       const again = await all.serve(home, older(home));
       expect((await again.caller.finished(await ask(again.caller, WHICH))).reply).toContain('osprey');
-      expect(await rung(), 'accepted at the version before, run at this one').toBe('live');
+      expect(await rung(), 'accepted by the previous version, run by this one').toBe('live');
       const left = await ask(again.caller, '/say Here.\n/hang');
       await eventsUntil(again.caller, ({ turnId, kind }) => turnId === left.id && kind === 'turn.update');
-      now.running.kill('SIGKILL');
+      current.running.kill('SIGKILL');
       const ended = async () => (await again.caller.ok('GET', `/turns/${left.id}`)).state === 'interrupted';
-      await until('the version before takes over', ended);
+      await until('the previous version has taken over', ended);
       expect((await again.caller.finished(await ask(again.caller, WHICH))).reply).toContain('osprey');
       expect(await again.caller.ok('GET', '/conversations/notes/verify')).toMatchObject({ broken: null });
       expect(again.running.stderr).not.toContain('internal error');
     }
-    for (const { running } of [before, now]) expect(running.stderr).not.toContain('internal error');
+    for (const { running } of [previous, current]) expect(running.stderr).not.toContain('internal error');
 
-    // One step more: the version before knows nothing of what it may not break.
+    // A schema that is one more step newer may have rules that the previous version would break, so it refuses to run.
     await rows('UPDATE schema_version SET version = version + 1');
     const refused = await home.start(['list', '--embedded'], older(home)).ended;
     expect(refused.code).toBe(1);
