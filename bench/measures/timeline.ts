@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { connect } from '../../src/client.ts';
-import { theBrowser } from '../../test/browser/browser.ts';
+import { sharedBrowser } from '../../test/browser/browser.ts';
 import type { Finding, Measure } from '../finding.ts';
 import { median, quantile } from '../support/statistics.ts';
 
@@ -14,7 +14,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** A conversation in a real Chromium, with the built page and a real server: how soon it is shown, and what a long answer costs. */
 const measure: Measure = async ({ quick }) => {
-  const browser = await theBrowser();
+  const browser = await sharedBrowser();
   if (typeof browser === 'string') throw new Error(browser);
   await using server = await Served.start();
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });

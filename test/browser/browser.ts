@@ -3,48 +3,47 @@ import { type TestContext, test } from 'vitest';
 import { launchChromium } from './chromium.ts';
 
 /*
- * Tests in a real Chromium (chromium.ts says how it is found). Without any, they are skipped with the reason. One browser serves all
- * test files of a process; every test has a context of its own: its own cookies, storage and cache. Tests of the page of the server:
- * page/harness.ts.
+ * Tests in a real Chromium (chromium.ts finds it). If there is none, they are skipped with the reason. All test files of a process share
+ * one browser. Every test has its own context: its own cookies, storage and cache. For tests of the server's page, see page/harness.ts.
  */
 
-/** Across test files: each has its own copy of this module. */
+/** Global, because each test file has its own copy of this module. */
 const shared = globalThis as { throughlineBrowser?: Promise<Browser | string> };
 
-/** The browser of this process, or why there is none. */
-export function theBrowser(): Promise<Browser | string> {
+/** The browser of this process. A string: the reason why there is none. */
+export function sharedBrowser(): Promise<Browser | string> {
   shared.throughlineBrowser ??= launchChromium();
   return shared.throughlineBrowser;
 }
 
 type NewContext = (options?: BrowserContextOptions) => Promise<BrowserContext>;
 
-/** A test in a browser; skipped with the reason where there is none. `newContext`: another one, which ends with the test. */
+/** A test in a browser. If there is none, the test is skipped with the reason. `newContext` makes another context, closed after the test. */
 export function browserTest(
   name: string,
   run: (context: BrowserContext, newContext: NewContext) => Promise<void>,
   options: BrowserContextOptions = {},
 ): void {
-  test(name, async (running: TestContext) => {
-    const browser = await theBrowser();
-    if (typeof browser === 'string') return running.skip(browser);
+  test(name, async (testContext: TestContext) => {
+    const browser = await sharedBrowser();
+    if (typeof browser === 'string') return testContext.skip(browser);
     const contexts: BrowserContext[] = [];
-    const newContext: NewContext = async (how) => {
-      const context = await browser.newContext(how);
+    const newContext: NewContext = async (contextOptions) => {
+      const context = await browser.newContext(contextOptions);
       contexts.push(context);
-      context.setDefaultTimeout(120_000); // as `expect.poll`: on a busy machine, ten tabs take half a minute
+      context.setDefaultTimeout(120_000); // as for `expect.poll` (vitest.config.ts): on a busy machine, ten tabs take half a minute
       return context;
     };
     try {
       await run(await newContext(options), newContext);
     } finally {
-      await Promise.all(contexts.map(end));
+      await Promise.all(contexts.map(closeContext));
     }
   });
 }
 
-async function end(context: BrowserContext): Promise<void> {
-  // A request that a test answers itself may be under way. What its handler still does is nobody's business.
+async function closeContext(context: BrowserContext): Promise<void> {
+  // A route handler of the test may still be running. Its errors do not matter any more.
   for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
   await context.unrouteAll({ behavior: 'ignoreErrors' });
   await context.close();

@@ -9,13 +9,13 @@ import type * as client from '../../src/client.ts';
 const ENTRY = fileURLToPath(new URL('../../src/client.ts', import.meta.url));
 
 declare global {
-  /** In a page of these tests: what `throughline/client` exports. */
+  /** What `throughline/client` exports. The pages of these tests have it as a global variable. */
   var throughline: typeof client;
-  var textsWhileAllowing: typeof allowing;
+  var readTextsAndAllow: typeof readTexts;
 }
 
-/** In a page: the texts of an answer as they come. After the first one, while the agent waits for it, its question is allowed. */
-async function allowing(
+/** Runs in a page: collects the texts of an answer as they arrive. After the first text the agent asks for a permission, which is allowed. */
+async function readTexts(
   tl: Awaited<ReturnType<typeof client.connect>>,
   { textStream }: { readonly textStream: AsyncIterable<string> },
 ): Promise<string[]> {
@@ -39,13 +39,13 @@ export interface Bundle {
 
 const shared = globalThis as { throughlineBundle?: Promise<Bundle> };
 
-/** `throughline/client` bundled for a page: a script that sets `throughline` and `textsWhileAllowing`. */
+/** `throughline/client` bundled for a page: a script that sets `throughline` and `readTextsAndAllow`. */
 export function clientBundle(): Promise<Bundle> {
-  shared.throughlineBundle ??= bundled();
+  shared.throughlineBundle ??= bundleClient();
   return shared.throughlineBundle;
 }
 
-async function bundled(): Promise<Bundle> {
+async function bundleClient(): Promise<Bundle> {
   const [output] = [
     await build({
       configFile: false,
@@ -56,18 +56,18 @@ async function bundled(): Promise<Bundle> {
   const [chunk] = output?.output ?? [];
   if (chunk === undefined) throw new Error('nothing was built');
   return {
-    code: `${chunk.code}; globalThis.throughline = throughline; globalThis.textsWhileAllowing = ${allowing};`,
+    code: `${chunk.code}; globalThis.throughline = throughline; globalThis.readTextsAndAllow = ${readTexts};`,
     modules: chunk.moduleIds,
   };
 }
 
-/** A page that has the client; nothing else is on it. */
+/** A page that only loads the client. */
 export const PAGE = '<!doctype html><title>a page</title><script src="/client.js"></script>';
 
-/** The same in a frame without an origin. */
+/** The same page in a sandboxed frame, whose origin is null. */
 const FRAMED = '<!doctype html><iframe sandbox="allow-scripts" src="/"></iframe>';
 
-/** Another program on this machine that serves such a page: under two names, which are two origins, and two sites. */
+/** A web server of another site, with that page. It has two host names: for a browser, these are two origins and two sites. */
 export class OtherSite {
   readonly #server = createServer(async ({ url }, response) => {
     if (url === '/framed') response.setHeader('content-type', 'text/html').end(FRAMED);
@@ -92,7 +92,7 @@ export class OtherSite {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  get otherName(): string {
+  get otherOrigin(): string {
     return `http://localhost:${this.#port}`;
   }
 
@@ -102,7 +102,7 @@ export class OtherSite {
   }
 }
 
-export async function opened(context: BrowserContext, url: string): Promise<Page> {
+export async function openPage(context: BrowserContext, url: string): Promise<Page> {
   const page = await context.newPage();
   await page.goto(url);
   return page;

@@ -11,11 +11,11 @@ import { expect } from 'vitest';
 import { ServedHome } from '../e2e/http/support/served-home.ts';
 import { until } from '../e2e/support/conversations.ts';
 import { browserTest } from './browser.ts';
-import { clientBundle, OtherSite, opened, PAGE } from './pages.ts';
+import { clientBundle, OtherSite, openPage, PAGE } from './pages.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/browser-proxy.ts', import.meta.url));
 
-/** examples/browser-proxy.ts, started as its first lines say. */
+/** Runs examples/browser-proxy.ts as its first lines describe. */
 class App {
   readonly #folder = mkdtempSync(join(tmpdir(), 'throughline-app-'));
   #child!: ChildProcess;
@@ -44,31 +44,31 @@ class App {
   }
 }
 
-/** Resolves when somebody waits for an answer at a server of this process. */
-function waiting(): Promise<void> {
+/** Resolves when a server of this process has received a request that waits for an answer. */
+function waitingRequest(): Promise<void> {
   return new Promise((resolve) => {
-    const see = (message: unknown) => {
+    const listener = (message: unknown) => {
       const { url = '' } = (message as { request: IncomingMessage }).request;
       if (!/\/answer\?wait=/.test(url)) return;
-      unsubscribe('http.server.request.start', see);
+      unsubscribe('http.server.request.start', listener);
       resolve();
     };
-    subscribe('http.server.request.start', see);
+    subscribe('http.server.request.start', listener);
   });
 }
 
 browserTest(
-  'a page speaks through its own server, which has the key: streams are not collected, and end with the page',
+  'a page uses Throughline through a proxy, which has the key: streams are not buffered, and end with the page',
   async (context) => {
     await using home = await ServedHome.start({ engine: { permissions: 'ask' } });
     const { key } = await home.key('ann', ['read', 'prompt', 'approve']);
     await using app = await App.start(home.url, { ann: key });
     await context.addCookies([{ name: 'user', value: 'ann', url: app.url }]);
-    const page = await opened(context, app.url);
-    const seen = await page.evaluate(async () => {
+    const page = await openPage(context, app.url);
+    const result = await page.evaluate(async () => {
       const tl = await throughline.connect({ url: '/throughline' });
       const answer = tl.conversation('chat').send('/say one \n/ask May I?\n/say two');
-      const texts = await textsWhileAllowing(tl, answer);
+      const texts = await readTextsAndAllow(tl, answer);
       const { reply, turn } = await answer;
       const leave = new AbortController();
       void (async () => {
@@ -76,12 +76,12 @@ browserTest(
       })();
       return { owner: tl.engine.owner, texts, reply, state: turn.state };
     });
-    expect(seen).toMatchObject({ owner: 'ann', state: 'completed' });
-    expect(seen.texts[0]).not.toContain('two');
-    expect(seen.texts.join('')).toBe(seen.reply);
-    await until('the stream that the page has left is closed at the server', () => home.metrics.readers === 0);
-    // So is a request that waits, before anything was answered.
-    const waits = waiting();
+    expect(result).toMatchObject({ owner: 'ann', state: 'completed' });
+    expect(result.texts[0]).not.toContain('two');
+    expect(result.texts.join('')).toBe(result.reply);
+    await until('the server closes the stream that the page aborted', () => home.metrics.readers === 0);
+    // A request that waits for its response is ended as well.
+    const requestWaits = waitingRequest();
     await page.evaluate(async () => {
       const tl = await throughline.connect({ url: '/throughline' });
       const { turn } = await tl.conversation('slow').send('/hang').accepted;
@@ -89,42 +89,44 @@ browserTest(
       Object.assign(globalThis, { leave: () => leave.abort() });
       void tl.answerOf(turn.id, { waitMs: 60_000, signal: leave.signal }).catch(() => {});
     });
-    await waits;
+    await requestWaits;
     await page.evaluate(() => (globalThis as unknown as { leave(): void }).leave());
-    const waited = () =>
+    const hasEnded = () =>
       home.log.some((line) => line.includes('"operation":"answerOf"') && line.includes('"status":409'));
-    await until('the request that the page has left has ended', waited);
-    // One that is open ends with its page.
+    await until('the server ends the request that the page aborted', hasEnded);
+    // An open stream ends when its page is closed.
     await page.evaluate(async () => {
       const tl = await throughline.connect({ url: '/throughline' });
       void tl.hints()[Symbol.asyncIterator]().next();
     });
-    await until('the page reads', () => home.metrics.readers === 1);
+    await until('the page has opened a stream', () => home.metrics.readers === 1);
     await page.close();
-    await until('its stream is closed at the server', () => home.metrics.readers === 0);
+    await until('the server closes the stream of the closed page', () => home.metrics.readers === 0);
   },
 );
 
 browserTest(
-  'the app’s server serves nobody else: no page of another site, nobody who is not signed in, no other path',
+  'the proxy refuses pages of other sites, browsers that are not signed in, and other paths',
   async (context) => {
     await using home = await ServedHome.start();
     const { key } = await home.key('ann', ['read', 'prompt']);
     await using app = await App.start(home.url, { ann: key });
     await using site = await OtherSite.start();
-    const ask = async (from: string, path: string) => {
-      const page = await opened(context, from);
+    const fetchFrom = async (from: string, path: string) => {
+      const page = await openPage(context, from);
       return page.evaluate(
         (url) => fetch(url, { credentials: 'include', mode: 'no-cors' }).then(({ status, type }) => [type, status]),
         `${app.url}${path}`,
       );
     };
-    expect(await ask(app.url, '/throughline/v1/me')).toEqual(['basic', 403]);
+    expect(await fetchFrom(app.url, '/throughline/v1/me')).toEqual(['basic', 403]);
     await context.addCookies([{ name: 'user', value: 'ann', url: app.url }]);
-    expect(await ask(app.url, '/throughline/v1/me')).toEqual(['basic', 200]);
-    expect(await ask(app.url, '/throughline/metrics')).toEqual(['basic', 404]);
-    expect(await ask(app.url, '/throughline/v1/..%2f..%2fmetrics')).toEqual(['basic', 404]);
-    expect(await ask(site.origin, '/throughline/v1/conversations')).toEqual(['opaque', 0]);
-    expect(home.log.filter((line) => line.includes('listConversations'))).toEqual([]);
+    expect(await fetchFrom(app.url, '/throughline/v1/me')).toEqual(['basic', 200]);
+    expect(await fetchFrom(app.url, '/throughline/metrics')).toEqual(['basic', 404]);
+    expect(await fetchFrom(app.url, '/throughline/v1/..%2f..%2fmetrics')).toEqual(['basic', 404]);
+    expect(await fetchFrom(site.origin, '/throughline/v1/conversations')).toEqual(['opaque', 0]);
+    const logged = (operation: string) => home.log.filter((line) => line.includes(`"operation":"${operation}"`));
+    await expect.poll(() => logged('whoAmI')).toHaveLength(1);
+    expect(logged('listConversations')).toEqual([]);
   },
 );

@@ -1,7 +1,7 @@
-// Markup and addresses in everything that people, agents and tools can name or say: shown as text in every view, never run, never fetched.
+// Markup and URLs in all texts and names that users, agents and tools can choose: every view shows them as text, and never runs or loads them.
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { pageServer } from './harness.ts';
+import { pageServer, waitForRender } from './harness.ts';
 
 const server = pageServer();
 
@@ -15,28 +15,28 @@ const TEXTS = [
   '<style>*{display:none}</style><link rel=stylesheet href=https://elsewhere.example>',
   '<a href="javascript:pwned=1">e</a><form action=https://elsewhere.example><button>f</button></form>',
 ];
-/** For names, which are one line. */
+/** For names, which must be one line. */
 const NAME = `osprey ${TEXTS.slice(0, 3).join(' ')}`;
 
 server.test(
-  'nothing that was said, named or printed runs, leaves, or becomes markup, in any view',
+  'no text, name or output runs as code, becomes markup or causes a request, in any view',
   async ({ open }) => {
     const tl = await server.tl();
-    const talk = tl.conversation(`key ${NAME}`.slice(0, 200), { title: NAME, agent: 'forgetful' });
-    const said = TEXTS.map((text) => `/say ${text}\n/think ${text}`).join('\n');
-    await talk.ask([
+    const conversation = tl.conversation(`key ${NAME}`.slice(0, 200), { title: NAME, agent: 'forgetful' });
+    const directives = TEXTS.map((text) => `/say ${text}\n/think ${text}`).join('\n');
+    await conversation.ask([
       { type: 'resource_link', uri: 'javascript:pwned=1', name: NAME },
       {
         type: 'text',
-        text: `${said}\n/tool <img/src=x/onerror="pwned=1"> <img/src=x/onerror="pwned=1">.ts\n/stderr ${NAME}`,
+        text: `${directives}\n/tool <img/src=x/onerror="pwned=1"> <img/src=x/onerror="pwned=1">.ts\n/stderr ${NAME}`,
       },
     ] as never);
-    await talk.ask(`/say \`\`\`"><script>pwned=1</script>\n/say ${NAME}`);
-    await talk.kill();
-    await talk.ask(`/title ${NAME}\n/say ${NAME}`);
-    await talk.fork({ turn: 1, title: `Fork ${NAME}` });
-    await talk.send(`/ask ${NAME}\n/tool edit x.txt`, { permissions: 'ask' }).accepted;
-    await talk.send(`/say queued ${NAME}`).accepted;
+    await conversation.ask(`/say \`\`\`"><script>pwned=1</script>\n/say ${NAME}`);
+    await conversation.kill();
+    await conversation.ask(`/title ${NAME}\n/say ${NAME}`);
+    await conversation.fork({ turn: 1, title: `Fork ${NAME}` });
+    await conversation.send(`/ask ${NAME}\n/tool edit x.txt`, { permissions: 'ask' }).accepted;
+    await conversation.send(`/say queued ${NAME}`).accepted;
     const { tasks } = tl;
     const gate = `printf '%s\\n' '<img src=x onerror=pwned=1><script>pwned=1</script>'; false`;
     const [task] = await tasks.run({
@@ -46,15 +46,15 @@ server.test(
       agent: 'scripted',
       maxIterations: 1,
     });
-    const { id } = await talk.get();
+    const { id } = await conversation.get();
 
     const page = await open('/');
     await page.getByRole('region', { name: 'Needs you' }).getByText('osprey').first().waitFor();
-    await nothingRan(page, 'inbox and rail');
+    await expectNothingRan(page, 'inbox and rail');
     await page.keyboard.press('/');
     await page.keyboard.type('osprey');
     await page.getByRole('list', { name: 'Search results' }).getByText('osprey').first().waitFor();
-    await nothingRan(page, 'search');
+    await expectNothingRan(page, 'search');
     await page.keyboard.press('Escape');
     await page.keyboard.press('Control+K');
     const palette = page.getByRole('dialog', { name: 'Palette' });
@@ -63,7 +63,7 @@ server.test(
       .getByRole('option', { name: /osprey/ })
       .first()
       .waitFor();
-    await nothingRan(page, 'palette');
+    await expectNothingRan(page, 'palette');
 
     await page.goto(`${server.url}/c/${id}/seam/3`);
     await page
@@ -72,12 +72,12 @@ server.test(
       .first()
       .waitFor();
     await page.getByRole('region', { name: 'Queued prompts' }).getByText('osprey').waitFor();
-    await unfold(page);
-    await nothingRan(page, 'conversation');
+    await expandAll(page);
+    await expectNothingRan(page, 'conversation');
     await page.goto(`${server.url}/c/${id}/turn/1`);
     await page.getByRole('article', { name: 'Turn 1', exact: true }).waitFor();
-    await unfold(page);
-    await nothingRan(page, 'first turn');
+    await expandAll(page);
+    await expectNothingRan(page, 'first turn');
     for (const tab of ['Lineage', 'Raw']) {
       await page.getByRole('tab', { name: tab }).click();
       await page
@@ -85,47 +85,47 @@ server.test(
         .getByText(tab === 'Raw' ? 'turn.ended' : /osprey/)
         .first()
         .waitFor();
-      await unfold(page);
-      await nothingRan(page, tab);
+      await expandAll(page);
+      await expectNothingRan(page, tab);
     }
     await page.goto(`${server.url}/c/${id}/compare`);
     await page.getByRole('region', { name: 'Second session' }).waitFor();
-    await nothingRan(page, 'compare');
+    await expectNothingRan(page, 'compare');
 
     await page.goto(`${server.url}/tasks`);
     await page.getByText('osprey').first().waitFor();
-    await nothingRan(page, 'tasks');
+    await expectNothingRan(page, 'tasks');
     await page.goto(`${server.url}/tasks/${task?.id}`);
     await page.getByText('onerror').first().waitFor();
-    await unfold(page);
-    await nothingRan(page, 'task');
-    await talk.cancel();
+    await expandAll(page);
+    await expectNothingRan(page, 'task');
+    await conversation.cancel();
   },
 );
 
-/** Opens all that is folded, the panel too. */
-async function unfold(page: Page): Promise<void> {
+/** Expands everything that is collapsed, and opens the panel. */
+async function expandAll(page: Page): Promise<void> {
   await page.evaluate(() => {
-    const folded = 'main :is(button, summary)[aria-expanded="false"]:not([aria-haspopup])';
-    for (const button of document.querySelectorAll<HTMLElement>(folded)) button.click();
+    const collapsed = 'main :is(button, summary)[aria-expanded="false"]:not([aria-haspopup])';
+    for (const button of document.querySelectorAll<HTMLElement>(collapsed)) button.click();
     for (const details of document.querySelectorAll('details')) details.open = true;
   });
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await waitForRender(page);
 }
 
-/** Requests to elsewhere and breaches of the policy are noticed by the harness. */
-async function nothingRan(page: Page, where: string): Promise<void> {
+/** The harness reports requests to other origins and violations of the policy. */
+async function expectNothingRan(page: Page, view: string): Promise<void> {
   const found = await page.evaluate(() => {
-    const markup =
+    const selector =
       'body :is(script, style, link, iframe, object, embed, base, [onerror], [onload], [onclick], [srcdoc], img[src="x"], form[action])';
     const links = [...document.querySelectorAll<HTMLAnchorElement>('a[href]')].map(({ protocol }) => protocol);
     return {
       ran: 'pwned' in globalThis,
-      made: [...document.querySelectorAll(markup)].map(({ outerHTML }) => outerHTML.slice(0, 200)),
+      markup: [...document.querySelectorAll(selector)].map(({ outerHTML }) => outerHTML.slice(0, 200)),
       links: links.filter((protocol) => !/^(https?|mailto):$/.test(protocol)),
       shown:
         document.body.innerText.includes('<script>pwned=1</script>') || document.body.innerText.includes('onerror'),
     };
   });
-  expect(found, where).toEqual({ ran: false, made: [], links: [], shown: true });
+  expect(found, view).toEqual({ ran: false, markup: [], links: [], shown: true });
 }

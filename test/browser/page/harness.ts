@@ -11,29 +11,29 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { connect } from '../../../src/client.ts';
 import { CliHome, type Running } from '../../e2e/cli/process.ts';
 import { Caller } from '../../e2e/http/support/caller.ts';
-import { browserTest, theBrowser } from '../browser.ts';
+import { browserTest, sharedBrowser } from '../browser.ts';
 
 /*
- * Tests of the page, in a real Chromium, on the production build, served by a real `throughline serve` with scripted agents:
+ * Tests of the page in a real Chromium. A real `throughline serve` with scripted agents serves the production build:
  *
- *   const server = pageServer();                                        // one for all tests of a file, with its own data home
+ *   const server = pageServer();                                        // one server for all tests of a file, with its own data home
  *   server.test('a turn is shown', async ({ open }) => {
- *     await (await server.tl()).conversation('notes').ask('/say Hello.'); // prepared through the client; server.caller is plain HTTP
- *     const page = await open('/');                                     // a tab of a browser that is signed in; open more for more tabs
+ *     await (await server.tl()).conversation('notes').ask('/say Hello.'); // prepares data through the client; server.caller is plain HTTP
+ *     const page = await open('/');                                     // a tab of a browser that is signed in; each call opens another tab
  *     await page.getByText('Hello.').waitFor();
- *     await axe(page);                                                  // no serious findings, in both schemes
+ *     await axe(page);                                                  // fails on serious findings, in both colour schemes
  *   });
  *   server.test('on a phone', async ({ open }) => …, { ...PHONE, colorScheme: 'dark', reducedMotion: 'reduce', slowdown: 4 });
  *
- * What an agent does is in the prompt (src/agents/scripted/scripted-agent.js): /say, /stream, /tool, /ask, /hang, /die; settings name the agents
- * (test/e2e/cli/agents.ts). A test fails on every fault of the page: a breach of its policy, a request to another origin, an uncaught
- * error, an error on the console. `allow(pattern)` is for errors on the console that a test brings about, as a request to a server that
- * was stopped. An uncaught error is never allowed: a page that loses its server has none. Nor is a breach of the policy.
+ * The prompt says what the scripted agent does (src/agents/scripted/scripted-agent.js): /say, /stream, /tool, /ask, /hang, /die. Its settings
+ * are in test/e2e/cli/agents.ts. A test fails on every fault of the page: a violation of its Content Security Policy, a request to another
+ * origin, an uncaught error, an error on the console. `allow(pattern)` allows errors on the console that the test causes, such as a request to
+ * a server that was stopped. Uncaught errors and violations of the policy cannot be allowed.
  */
 
 const BUILD = fileURLToPath(new URL('../../../scripts/page.js', import.meta.url));
 
-/** The size of a phone, and its touch. */
+/** A touch screen of the size of a phone. */
 export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 interface VisitOptions extends BrowserContextOptions {
@@ -41,7 +41,7 @@ interface VisitOptions extends BrowserContextOptions {
   readonly slowdown?: number;
 }
 
-/** What a test is given: a browser of somebody who is signed in. */
+/** What a test gets: a browser that is signed in. */
 export interface Visit {
   readonly context: BrowserContext;
   /** A new tab at a path of the page. */
@@ -50,14 +50,14 @@ export interface Visit {
   openElsewhere(path?: string): Promise<Page>;
   /** Errors on the console that match are expected. */
   allow(pattern: RegExp): void;
-  /** The faults so far, which then count no more. */
+  /** Returns the faults so far, and forgets them. */
   takeFaults(): string[];
 }
 
-/** Across test files: each has its own copy of this module. */
+/** Global, because each test file has its own copy of this module. */
 const shared = globalThis as { throughlinePage?: Promise<void> };
 
-/** Builds the page if its sources have changed, and looks only once in a process. Throws what the build said. */
+/** Builds the page if its sources have changed, which is checked once in a process. Throws the output of a build that fails. */
 export function buildPage(): Promise<void> {
   shared.throughlinePage ??= build();
   return shared.throughlinePage;
@@ -66,15 +66,15 @@ export function buildPage(): Promise<void> {
 async function build(): Promise<void> {
   const { NODE_ENV, ...env } = process.env;
   const child = spawn(process.execPath, [BUILD], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  if (code !== 0) throw new Error(`The page could not be built:\n${said}`);
+  const [errors, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  if (code !== 0) throw new Error(`The page could not be built:\n${errors}`);
 }
 
-/** A server for the tests of one file. `settings`: left out, the scripted agents of test/e2e/cli/agents.ts. `flags`: more of `serve`. */
+/** A server for the tests of one file. `settings`: by default the scripted agents of test/e2e/cli/agents.ts. `flags`: further arguments of `serve`. */
 export function pageServer(settings?: object, flags: readonly string[] = []): PageServer {
   const server = new PageServer(settings, flags);
   beforeAll(async () => {
-    if (typeof (await theBrowser()) === 'string') return; // its tests are skipped
+    if (typeof (await sharedBrowser()) === 'string') return; // its tests are skipped
     await buildPage();
     await server.start();
   });
@@ -133,7 +133,7 @@ export class PageServer {
   }
 
   test(name: string, run: (visit: Visit) => Promise<void>, options: VisitOptions = {}): void {
-    const { slowdown = 1, ...how } = options;
+    const { slowdown = 1, ...contextOptions } = options;
     browserTest(
       name,
       async (context, newContext) => {
@@ -149,7 +149,7 @@ export class PageServer {
           return page;
         };
         const openElsewhere = async (path = '/') => {
-          const other = await newContext(how);
+          const other = await newContext(contextOptions);
           await faults.watch(other);
           await other.request.get(await this.link(), { maxRedirects: 0 });
           const page = await other.newPage();
@@ -166,16 +166,16 @@ export class PageServer {
         });
         expect(faults.take(), 'faults of the page').toEqual([]);
       },
-      how,
+      contextOptions,
     );
   }
 }
 
-/** What must not happen on any page of the contexts that it watches. */
+/** Collects the faults of all pages of the contexts that it watches. */
 class Faults {
   readonly allowed: RegExp[] = [];
   readonly #origin: string;
-  #seen: { readonly shown: string; readonly onConsole?: string }[] = [];
+  #seen: { readonly fault: string; readonly consoleText?: string }[] = [];
 
   constructor(url: string) {
     this.#origin = new URL(url).origin;
@@ -184,48 +184,55 @@ class Faults {
   async watch(context: BrowserContext): Promise<void> {
     context.on('weberror', (error) => {
       const { name, message, stack } = error.error();
-      this.#seen.push({ shown: `uncaught: ${stack || `${name}: ${message}`}` });
+      this.#seen.push({ fault: `uncaught: ${stack || `${name}: ${message}`}` });
     });
-    context.on('console', (message) => this.#onConsole(message));
+    context.on('console', (message) => this.#readConsole(message));
     context.on('request', (request) => {
       const { protocol, origin } = new URL(request.url());
       const isForeign = /^(https?|wss?):$/.test(protocol) && origin !== this.#origin;
-      if (isForeign) this.#seen.push({ shown: `foreign: ${request.url()}` });
+      if (isForeign) this.#seen.push({ fault: `foreign: ${request.url()}` });
     });
-    await context.addInitScript((breach) => {
+    await context.addInitScript((prefix) => {
       addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) =>
-        console.error(`${breach} ${violatedDirective} ${blockedURI} ${sourceFile}`),
+        console.error(`${prefix} ${violatedDirective} ${blockedURI} ${sourceFile}`),
       );
-    }, BREACH);
+    }, VIOLATION);
   }
 
   take(): string[] {
     const isAllowed = (text: string | undefined) =>
       text !== undefined && this.allowed.some((pattern) => pattern.test(text));
-    const seen = this.#seen.filter(({ onConsole }) => !isAllowed(onConsole));
+    const seen = this.#seen.filter(({ consoleText }) => !isAllowed(consoleText));
     this.#seen = [];
-    return seen.map(({ shown }) => shown);
+    return seen.map(({ fault }) => fault);
   }
 
-  #onConsole(message: ConsoleMessage): void {
+  #readConsole(message: ConsoleMessage): void {
     if (message.type() !== 'error') return;
     const text = message.text();
-    const shown = `console: ${text} (${message.location().url})`;
-    this.#seen.push(text.startsWith(BREACH) ? { shown } : { shown, onConsole: text });
+    const fault = `console: ${text} (${message.location().url})`;
+    this.#seen.push(text.startsWith(VIOLATION) ? { fault } : { fault, consoleText: text });
   }
 }
 
-/** How a breach of the policy begins on the console. */
-const BREACH = 'securitypolicyviolation:';
+/** The beginning of the console message about a violation of the policy. */
+const VIOLATION = 'securitypolicyviolation:';
 
-/** The program that looks at a page, as text. Its own driver puts it into the page for every look, which takes longer than the look. */
+/** Waits for two frames, so that everything that has arrived is rendered. */
+export async function waitForRender(page: Page): Promise<void> {
+  await page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))),
+  );
+}
+
+/** The source of axe. The driver @axe-core/playwright injects it for every check, which takes longer than the check itself. */
 const AXE = readFileSync(createRequire(import.meta.resolve('@axe-core/playwright')).resolve('axe-core'), 'utf8');
-/** Only colours differ between the schemes. */
-const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+/** The rules about colours. Only these can differ between the colour schemes, so the second check runs only these. */
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
-/** Fails on serious findings of axe, in both schemes. The page keeps the scheme that it had. */
+/** Fails on serious findings of axe, in both colour schemes. The page keeps the scheme that it had. */
 export async function axe(page: Page): Promise<void> {
-  // The answers of a permission card are disabled in its first moments. They must not change while axe looks.
+  // The answers of a permission card are disabled in its first moments. They must not change while axe runs.
   await page.locator('[aria-label^="Permission: "] [aria-disabled="true"]').first().waitFor({ state: 'detached' });
   const before = await page.evaluate(() => ({
     colorScheme: matchMedia('(prefers-color-scheme: dark)').matches ? ('dark' as const) : ('light' as const),
@@ -238,8 +245,8 @@ export async function axe(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     found.push(
-      ...(await seriousFindings(page, colorScheme === 'dark' ? OF_COLOURS : null)).map(
-        (one) => `${colorScheme}: ${one}`,
+      ...(await seriousFindings(page, colorScheme === 'dark' ? COLOUR_RULES : null)).map(
+        (finding) => `${colorScheme}: ${finding}`,
       ),
     );
   }
@@ -247,15 +254,16 @@ export async function axe(page: Page): Promise<void> {
   if (found.length > 0) throw new Error(`axe found:\n${found.join('\n')}`);
 }
 
-/** What axe says of the page as it is when it has come to rest. `rules`: null for all. */
+/** The serious findings of axe, when all animations have ended. `rules`: null for all. */
 function seriousFindings(page: Page, rules: string[] | null): Promise<string[]> {
   return page.evaluate(async (only) => {
-    // Colours in transition have no contrast yet. Where one ends, that of a child which inherits it begins. What never ends is not waited for.
+    // The contrast is wrong while a colour is in transition. When a transition ends, that of a child may begin, which inherits the colour: so
+    // three frames in a row must be without animations. Animations that never end are ignored.
     const isChanging = ({ effect, playState }: Animation) =>
       playState === 'running' && effect?.getComputedTiming().endTime !== Infinity;
-    for (let calmFrames = 0; calmFrames < 3; ) {
+    for (let quietFrames = 0; quietFrames < 3; ) {
       await new Promise(requestAnimationFrame);
-      calmFrames = document.getAnimations().some(isChanging) ? 0 : calmFrames + 1;
+      quietFrames = document.getAnimations().some(isChanging) ? 0 : quietFrames + 1;
     }
     const { axe } = globalThis as unknown as { axe: typeof Axe };
     const runOnly = only === null ? {} : { runOnly: { type: 'rule' as const, values: only } };

@@ -1,24 +1,24 @@
-// How the server is: agents, live sessions that can be killed, the store, the doctor, a check of the chain.
+// The health view: agents, live sessions that can be killed, sandboxes, the store, the doctor, and the check of a chain of events.
 import { expect } from 'vitest';
 import { axe, PHONE, pageServer } from './harness.ts';
 
 const server = pageServer();
 
-server.test('a live session is killed here, and the next prompt restores the context', async ({ open }) => {
-  const chat = (await server.tl()).conversation('live', { agent: 'scripted' });
-  await chat.ask('The codeword is osprey.');
+server.test('a live session is killed in this view, and the next prompt restores the context', async ({ open }) => {
+  const conversation = (await server.tl()).conversation('live', { agent: 'scripted' });
+  await conversation.ask('The codeword is osprey.');
   const page = await open('/health');
   await page.getByText('Everything works.').waitFor();
   await page.getByText(/^1 running\. A session is only a cache/).waitFor();
   await page.getByRole('button', { name: /^Kill the live session of/ }).click();
   await page.getByText('Session ended. Nothing that was said is lost.').waitFor();
   await page.getByText(/^None\. A session is only a cache/).waitFor();
-  const { reply, receipt } = await chat.ask('Which codewords have you seen?');
+  const { reply, receipt } = await conversation.ask('Which codewords have you seen?');
   expect([reply, receipt.rung]).toEqual(['I have seen these codewords: osprey.', 'resume']);
   await axe(page);
 });
 
-server.test('agents say what they can do and what is wrong with them; the store says how it is', async ({ open }) => {
+server.test('the view shows what agents can do, and the latency and size of the store', async ({ open }) => {
   const page = await open('/health');
   const agents = page.getByRole('region', { name: 'Agents' });
   await agents.getByText('can resume sessions').first().waitFor();
@@ -28,12 +28,12 @@ server.test('agents say what they can do and what is wrong with them; the store 
 });
 
 server.test(
-  'sandboxes are listed with who works in them, put to rest and removed, and a conversation says which one it has',
+  'sandboxes are listed with their conversations, put to rest and removed, and a conversation shows its sandbox',
   async ({ open, context, allow }) => {
-    allow(/422/); // unsaved work is in it
+    allow(/422/); // the sandbox has unsaved work
     const tl = await server.tl();
-    const chats = ['painter', 'printer'].map((key) => tl.conversation(key, { title: key, sandbox: 'atelier' }));
-    for (const chat of chats) await chat.ask('/tool write made.txt');
+    const conversations = ['painter', 'printer'].map((key) => tl.conversation(key, { title: key, sandbox: 'atelier' }));
+    for (const conversation of conversations) await conversation.ask('/tool write made.txt');
     const page = await open('/health');
     const list = page.getByRole('region', { name: 'Sandboxes' });
     await list.getByText('atelier').click();
@@ -48,17 +48,17 @@ server.test(
     await page.getByRole('button', { name: 'Put to rest', exact: true }).click();
     await list.getByText(/^at rest · .*2 conversations/).waitFor();
     await list.getByRole('button', { name: 'Remove…' }).click();
-    const question = page.getByRole('dialog', { name: 'Remove the sandbox' });
-    await question.getByRole('button', { name: 'Remove' }).click();
-    await question.getByRole('alert').getByText('Unsaved work is in the sandbox').waitFor();
-    await question.getByLabel('Also delete unsaved work').check();
+    const removeDialog = page.getByRole('dialog', { name: 'Remove the sandbox' });
+    await removeDialog.getByRole('button', { name: 'Remove' }).click();
+    await removeDialog.getByRole('alert').getByText('Unsaved work is in the sandbox').waitFor();
+    await removeDialog.getByLabel('Also delete unsaved work').check();
     await axe(page);
-    await question.getByText('throughline sandbox rm atelier --force').waitFor();
-    await question.getByRole('button', { name: 'Remove' }).click();
+    await removeDialog.getByText('throughline sandbox rm atelier --force').waitFor();
+    await removeDialog.getByRole('button', { name: 'Remove' }).click();
     await list.getByText(/^not opened yet · .*2 conversations/).waitFor();
-    // Of many, only the newest are listed.
-    const none = { sandboxes: [], diskUse: { sandboxes: 0, bytes: 0 } };
-    await context.route('**/v1/sandboxes?*', (route) => route.fulfill({ json: none }));
+    // The list has only the newest sandboxes. A conversation must show its sandbox even if the list does not have it.
+    const noSandboxes = { sandboxes: [], diskUse: { sandboxes: 0, bytes: 0 } };
+    await context.route('**/v1/sandboxes?*', (route) => route.fulfill({ json: noSandboxes }));
     await list.getByRole('link', { name: 'painter' }).click();
     await page.getByRole('button', { name: 'Show the panel' }).click();
     await page.getByRole('tab', { name: 'Lineage' }).click();
@@ -66,17 +66,17 @@ server.test(
   },
 );
 
-server.test('the doctor examines, and a chain is verified', async ({ open }) => {
+server.test('the doctor reports findings, and the chain of a conversation is verified', async ({ open }) => {
   const tl = await server.tl();
   await tl.engine.ensure({ key: 'another' });
   await tl.conversation('chain').ask('/say One.');
   const page = await open('/health');
-  // What the rail shows does not matter.
+  // The view must list all conversations, even if the rail does not.
   await page.getByRole('complementary', { name: 'Conversations' }).getByLabel('State').selectOption('Running');
   await page.getByText('No conversation matches the filters.').waitFor();
   await page.getByRole('button', { name: 'Verify' }).click();
   await page.getByText('No event was changed, removed or added.').waitFor();
-  // What was found is not said of another conversation.
+  // The result disappears when another conversation is chosen.
   await page.getByLabel('Conversation', { exact: true }).selectOption({ index: 1 });
   await page.getByText('No event was changed, removed or added.').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Examine' }).click();
@@ -88,7 +88,7 @@ server.test('the doctor examines, and a chain is verified', async ({ open }) => 
 });
 
 server.test(
-  'a browser without the scope admin sees the agents, and nothing of the server; one of another owner has no doctor',
+  'without the scope admin, only the agents are shown; with it, another owner still has no doctor',
   async ({ context }) => {
     const page = await context.newPage();
     const openAs = async (grant: object) => {

@@ -1,8 +1,8 @@
-// The inbox, the rail, search, filters, palette and keys in a browser, from one device and from two.
+// The inbox, the rail, search, filters, palette and keyboard shortcuts, on one device and on two.
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { axe, PHONE, pageServer } from './harness.ts';
+import { axe, PHONE, pageServer, waitForRender } from './harness.ts';
 
 const server = pageServer();
 
@@ -10,60 +10,64 @@ const rail = (page: Page) => page.getByRole('complementary', { name: 'Conversati
 const row = (page: Page, title: string | RegExp) => rail(page).getByRole('link', { name: title });
 const section = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
-async function talk(title: string, prompts: readonly string[], agent = 'scripted') {
-  const chat = (await server.tl()).conversation(title.toLowerCase().replaceAll(' ', '-'), { title, agent });
-  for (const prompt of prompts) await chat.send(prompt).result.catch(() => {}); // some fail, as they should
-  return chat;
+/** Runs the prompts one after the other in a conversation with this title. */
+async function runPrompts(title: string, prompts: readonly string[], agent = 'scripted') {
+  const conversation = (await server.tl()).conversation(title.toLowerCase().replaceAll(' ', '-'), { title, agent });
+  for (const prompt of prompts) await conversation.send(prompt).result.catch(() => {}); // some prompts fail on purpose
+  return conversation;
 }
 
 server.test(
-  'a question shows on two devices; the answer of one is told on the other, and the count goes',
+  'a question is shown on two devices; when one answers it, the other shows the answer, and the count disappears',
   async (visit) => {
-    const [desk, couch] = [await visit.open('/'), await visit.openElsewhere('/')];
-    await desk.getByText('Nothing needs you.').waitFor();
-    await expect.poll(() => desk.title()).toBe('Throughline');
-    const chat = (await server.tl()).conversation('cleaning', { title: 'Cleaning' });
-    await chat.send('/ask May I delete it?\n/tool write out.log', { permissions: 'ask' }).accepted;
-    for (const page of [desk, couch]) {
+    const [firstDevice, secondDevice] = [await visit.open('/'), await visit.openElsewhere('/')];
+    await firstDevice.getByText('Nothing needs you.').waitFor();
+    await expect.poll(() => firstDevice.title()).toBe('Throughline');
+    const conversation = (await server.tl()).conversation('cleaning', { title: 'Cleaning' });
+    await conversation.send('/ask May I delete it?\n/tool write out.log', { permissions: 'ask' }).accepted;
+    for (const page of [firstDevice, secondDevice]) {
       await section(page, 'Needs you').getByRole('heading', { name: 'May I delete it?' }).waitFor();
       await expect.poll(() => page.title()).toBe('(1) Throughline');
     }
-    await row(desk, /Cleaning/)
+    await row(firstDevice, /Cleaning/)
       .getByText('Asks you')
       .waitFor();
-    await axe(desk);
-    const told = couch.getByText(/Answered “Allow”, by/).waitFor(); // for some seconds only
-    // The card is inert at first: a person looks before pressing.
-    await section(desk, 'Needs you').locator('button[aria-disabled=false]', { hasText: 'Allow' }).click();
-    await told;
-    await expect.poll(async () => (await chat.show()).turns[0]?.state).toBe('completed');
-    for (const page of [desk, couch]) {
+    await axe(firstDevice);
+    const answerShown = secondDevice.getByText(/Answered “Allow”, by/).waitFor(); // shown for some seconds only
+    // The buttons of a card are disabled at first.
+    await section(firstDevice, 'Needs you').locator('button[aria-disabled=false]', { hasText: 'Allow' }).click();
+    await answerShown;
+    await expect.poll(async () => (await conversation.show()).turns[0]?.state).toBe('completed');
+    for (const page of [firstDevice, secondDevice]) {
       await page.getByText('Nothing needs you.').waitFor();
       await expect.poll(() => page.title()).toBe('Throughline');
     }
   },
 );
 
-server.test('a failed restore needs somebody, until it is left as it is; a failed turn does not', async ({ open }) => {
-  await talk('Forgetting', ['Hello'], 'forgetful');
-  await talk('Failing', ['/fail agent_failed']);
-  const page = await open('/');
-  await row(page, /Failing/)
-    .getByText('Failed')
-    .waitFor();
-  expect(await section(page, 'Needs you').count()).toBe(0);
-  // Nothing can be carried into a new session: the context cannot be restored.
-  const forgetting = (await server.tl()).conversation('forgetting');
-  await forgetting.kill();
-  await forgetting.send('Again', { restore: { rung: 'resume' } }).result.catch(() => {});
-  await section(page, 'Needs you').getByText('Not restored').waitFor();
-  await expect.poll(() => page.title()).toBe('(1) Throughline');
-  await page.getByRole('button', { name: 'Dismiss' }).click();
-  await expect.poll(() => page.title()).toBe('Throughline');
-  await forgetting.ask('Once more'); // and now for other browsers as well
-});
+server.test(
+  'a failed restore is listed under “Needs you” until it is dismissed; a failed turn is not listed',
+  async ({ open }) => {
+    await runPrompts('Forgetting', ['Hello'], 'forgetful');
+    await runPrompts('Failing', ['/fail agent_failed']);
+    const page = await open('/');
+    await row(page, /Failing/)
+      .getByText('Failed')
+      .waitFor();
+    expect(await section(page, 'Needs you').count()).toBe(0);
+    // This agent cannot resume, so a restore by that rung fails.
+    const forgetting = (await server.tl()).conversation('forgetting');
+    await forgetting.kill();
+    await expect(forgetting.ask('Again', { restore: { rung: 'resume' } })).rejects.toThrow();
+    await section(page, 'Needs you').getByText('Not restored').waitFor();
+    await expect.poll(() => page.title()).toBe('(1) Throughline');
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await expect.poll(() => page.title()).toBe('Throughline');
+    await forgetting.ask('Once more'); // then it is not listed in other browsers either
+  },
+);
 
-server.test('what goes wrong is said with what to do, until somebody closes it', async ({ open, allow }) => {
+server.test('an error is shown with what to do, until it is closed', async ({ open, allow }) => {
   allow(/status of 400/);
   const { id } = await (await server.tl()).conversation('nothing said', { title: 'Nothing said' }).ensure();
   const page = await open(`/c/${id}`);
@@ -76,14 +80,14 @@ server.test('what goes wrong is said with what to do, until somebody closes it',
   await expect.poll(() => page.getByText(/There is nothing to fork/).count()).toBe(0);
 });
 
-server.test('what no process serves says so in the lists and in its head, and is moved here', async ({ open }) => {
-  // Another data home in the same store, and nobody runs there any more.
-  const gone = { THROUGHLINE_HOME: join(server.home.path, 'gone') };
+server.test('a stranded conversation says so in the lists and in its head, and can be moved here', async ({ open }) => {
+  // Another data home uses the same store, and no process runs there any more.
+  const otherHome = { THROUGHLINE_HOME: join(server.home.path, 'gone') };
   const store = `sqlite:${join(server.home.path, 'home', 'throughline.db')}`;
-  const left = ['send', 'drifting', '--store', store, 'The codeword is heron\n/tool write work.txt'];
-  expect(await server.home.start(left, { env: gone }).ended).toMatchObject({ code: 0 });
+  const sendCommand = ['send', 'drifting', '--store', store, 'The codeword is heron\n/tool write work.txt'];
+  expect(await server.home.start(sendCommand, { env: otherHome }).ended).toMatchObject({ code: 0 });
   const page = await open('/');
-  const message = `"drifting" runs only at the data home ${gone.THROUGHLINE_HOME}, and no process takes it up there.`;
+  const message = `"drifting" runs only at the data home ${otherHome.THROUGHLINE_HOME}, and no process takes it up there.`;
   await row(page, /codeword is heron/)
     .getByText('Stranded')
     .waitFor();
@@ -102,14 +106,14 @@ server.test('what no process serves says so in the lists and in its head, and is
     .waitFor();
   await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Which codewords have you seen?');
   await page.keyboard.press('Enter');
-  // The seam is drawn anew when the turn has ended: it is opened after that.
+  // The seam is rendered again when the turn has ended, so it is opened after that.
   await page.getByText('I have seen these codewords: heron.').waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
   await page.getByRole('button', { name: /Moved here.*without its files/ }).click();
-  await page.getByText(`The working files are not here, but at ${gone.THROUGHLINE_HOME}`).waitFor();
+  await page.getByText(`The working files are not here, but at ${otherHome.THROUGHLINE_HOME}`).waitFor();
 });
 
-server.test('a task that asks needs somebody, until it asks no more', async ({ open }) => {
+server.test('a task that asks is listed under “Needs you” until it no longer asks', async ({ open }) => {
   const page = await open('/');
   await page.getByRole('heading', { name: 'Inbox' }).waitFor();
   const { tasks } = await server.tl();
@@ -127,77 +131,80 @@ server.test('a task that asks needs somebody, until it asks no more', async ({ o
   await expect.poll(() => page.title()).toBe('Throughline');
 });
 
-server.test('what has changed since somebody looked is kept in this browser, also over a reload', async ({ open }) => {
-  await talk('Reading', ['/say One.']);
-  const page = await open('/');
-  await row(page, /Reading/).waitFor();
-  expect(await section(page, 'Changed since you looked').count()).toBe(0);
-  await talk('Reading', ['/say Two.']);
-  const changed = section(page, 'Changed since you looked').getByRole('link', { name: /Reading/ });
-  await changed.waitFor();
-  await page.reload();
-  await changed.waitFor();
-  await changed.click();
-  await page.waitForURL(/\/c\//);
-  await page.getByRole('complementary').getByRole('link', { name: 'Inbox' }).click();
-  await section(page, 'Idle')
-    .getByRole('link', { name: /Reading/ })
-    .waitFor();
-  await expect.poll(() => section(page, 'Changed since you looked').count()).toBe(0);
-});
+server.test(
+  'a conversation that has changed since it was opened is listed as changed, also after a reload, until it is opened',
+  async ({ open }) => {
+    await runPrompts('Reading', ['/say One.']);
+    const page = await open('/');
+    await row(page, /Reading/).waitFor();
+    expect(await section(page, 'Changed since you looked').count()).toBe(0);
+    await runPrompts('Reading', ['/say Two.']);
+    const changed = section(page, 'Changed since you looked').getByRole('link', { name: /Reading/ });
+    await changed.waitFor();
+    await page.reload();
+    await changed.waitFor();
+    await changed.click();
+    await page.waitForURL(/\/c\//);
+    await page.getByRole('complementary').getByRole('link', { name: 'Inbox' }).click();
+    await section(page, 'Idle')
+      .getByRole('link', { name: /Reading/ })
+      .waitFor();
+    await expect.poll(() => section(page, 'Changed since you looked').count()).toBe(0);
+  },
+);
 
-server.test('search marks the words, leaves out late answers, and leads to the turn', async ({ open, context }) => {
-  await talk('Codewords', ['/say nothing', 'The codeword is <b>zinc-heron</b>', '/say nothing more']);
+server.test('the search marks the words, ignores late responses, and leads to the turn', async ({ open, context }) => {
+  await runPrompts('Codewords', ['/say nothing', 'The codeword is <b>zinc-heron</b>', '/say nothing more']);
   const page = await open('/');
   await row(page, /Codewords/).waitFor();
-  // The first search answers late, after the second.
+  // The response of the first search arrives after that of the second.
   let release = () => {};
-  const held = new Promise<void>((resolve) => (release = resolve));
+  const holdRequests = new Promise<void>((resolve) => (release = resolve));
   await context.route('**/v1/search?*', async (route) => {
-    if (new URL(route.request().url()).searchParams.get('q') === 'nothing') await held;
+    if (new URL(route.request().url()).searchParams.get('q') === 'nothing') await holdRequests;
     await route.continue();
   });
-  const asked = page.waitForRequest('**/v1/search?q=nothing*');
-  const answered = page.waitForResponse('**/v1/search?q=nothing*');
+  const requested = page.waitForRequest('**/v1/search?q=nothing*');
+  const responded = page.waitForResponse('**/v1/search?q=nothing*');
   await page.keyboard.press('/');
   await page.keyboard.type('nothing');
-  await asked;
+  await requested;
   await page.keyboard.press('Control+A');
   await page.keyboard.type('zinc-heron');
   const results = page.getByRole('list', { name: 'Search results' });
   await results.getByRole('link', { name: /Codewords.*turn 2/ }).waitFor();
-  // Somebody who types slowly searches for the beginning of the word before.
+  // If the keys come slowly, the page first searches for the beginning of the word.
   await expect.poll(() => results.locator('mark').allTextContents()).toContain('zinc-heron');
   release();
-  await (await answered).finished();
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await (await responded).finished();
+  await waitForRender(page);
   expect(await results.getByRole('listitem').count()).toBe(1);
-  expect(await results.textContent()).toContain('<b>zinc-heron</b>'); // as it was said, not as markup
+  expect(await results.textContent()).toContain('<b>zinc-heron</b>'); // as text, not as markup
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  const there = /\/c\/[\w-]+\/turn\/2\?find=zinc-heron$/;
-  await page.waitForURL(there);
-  /** What is marked in the turn that the search led to. */
-  const found = () => page.evaluate(() => [...(CSS.highlights.get('found-here') ?? [])].map(String));
-  await expect.poll(found).toContain('zinc-heron');
-  // Enter leads to the first one, also when it comes before the answer.
+  const addressOfTurn = /\/c\/[\w-]+\/turn\/2\?find=zinc-heron$/;
+  await page.waitForURL(addressOfTurn);
+  /** The words that are marked in the turn that the search led to. */
+  const markedWords = () => page.evaluate(() => [...(CSS.highlights.get('found-here') ?? [])].map(String));
+  await expect.poll(markedWords).toContain('zinc-heron');
+  // Enter opens the first result, even if it is pressed before the response arrives.
   await page.goto(server.url);
   await row(page, /Codewords/).waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('zinc codewo');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/c\/[\w-]+\/turn\/2\?find=zinc%20codewo$/);
-  // Each word by itself, as the search has found them.
-  await expect.poll(found).toEqual(expect.arrayContaining(['codeword', 'zinc']));
+  // Each word is marked separately, as the search has found them.
+  await expect.poll(markedWords).toEqual(expect.arrayContaining(['codeword', 'zinc']));
   await page.getByRole('button', { name: 'Close', exact: true }).click();
   await expect.poll(() => page.evaluate(() => CSS.highlights.size)).toBe(0);
-  // The same hit leads there again.
+  // The same result leads there again.
   await results.getByRole('link', { name: /Codewords.*turn 2/ }).click();
-  await expect.poll(found).toContain('zinc');
+  await expect.poll(markedWords).toContain('zinc');
 });
 
-server.test('search finds conversations by their titles, also by a new one', async ({ open }) => {
-  const chat = await talk('Ledger of quarters', ['/say Two plus two.']);
+server.test('the search finds conversations by their title, also by a new title', async ({ open }) => {
+  const conversation = await runPrompts('Ledger of quarters', ['/say Two plus two.']);
   const page = await open('/');
   await row(page, /Ledger of quarters/).waitFor();
   await page.keyboard.press('/');
@@ -206,91 +213,98 @@ server.test('search finds conversations by their titles, also by a new one', asy
   const hit = results.getByRole('link', { name: /Ledger of quarters.*title/ });
   await hit.waitFor();
   await expect.poll(() => results.locator('mark').allTextContents()).toEqual(['Ledger', 'quarters']);
-  await chat.rename('Budget of winters');
+  await conversation.rename('Budget of winters');
   await page.keyboard.press('Control+A');
   await page.keyboard.type('winters');
   await results.getByRole('link', { name: /Budget of winters.*title/ }).click();
   await page.waitForURL(/\/c\/[\w-]+$/);
 });
 
-server.test('filters by agent, state and date, and without them everything again', async ({ open, context }) => {
-  await talk('By another agent', ['Hello'], 'rotating');
-  await talk('Failed here', ['/fail agent_failed']);
-  const page = await open('/');
-  const titles = () => rail(page).getByRole('list', { name: 'Conversations' }).getByRole('listitem').allTextContents();
-  const { length: all } = (await server.caller.ok('GET', '/conversations')).conversations;
-  expect(all).toBeGreaterThan(2);
-  await expect.poll(async () => (await titles()).length).toBe(all);
-  await page.getByLabel('Agent', { exact: true }).selectOption('rotating');
-  await expect.poll(async () => (await titles()).join()).toMatch(/^By another agent[^,]*$/);
-  await page.getByRole('button', { name: 'Clear the filters' }).click();
-  await page.getByLabel('State').selectOption('Failed');
-  // Until those that match are here, the rows stay.
-  await expect.poll(async () => (await titles()).join()).toMatch(/^(?!.*By another agent).*Failed here/);
-  await page.getByLabel('State').selectOption('Running');
-  await page.getByText('No conversation matches the filters.').waitFor();
-  await page.getByRole('button', { name: 'Clear the filters' }).click();
-  await expect.poll(async () => (await titles()).length).toBe(all);
-  // As if all of them were two days old.
-  await context.route(/\/v1\/conversations\?.*since=/, async (route) => {
-    const url = new URL(route.request().url());
-    const since = Date.parse(url.searchParams.get('since') ?? '');
-    url.searchParams.set('since', new Date(since + 2 * 86_400_000).toISOString());
-    await route.continue({ url: url.href });
-  });
-  await page.getByLabel('Date').selectOption('Last 24 hours');
-  await page.getByText('No conversation matches the filters.').waitFor();
-  await page.getByLabel('Date').selectOption('Last 7 days');
-  await expect.poll(async () => (await titles()).length).toBe(all);
-});
+server.test(
+  'the rail is filtered by agent, state and date, and clearing the filters shows all conversations again',
+  async ({ open, context }) => {
+    await runPrompts('By another agent', ['Hello'], 'rotating');
+    await runPrompts('Failed here', ['/fail agent_failed']);
+    const page = await open('/');
+    const titles = () =>
+      rail(page).getByRole('list', { name: 'Conversations' }).getByRole('listitem').allTextContents();
+    const { length: total } = (await server.caller.ok('GET', '/conversations')).conversations;
+    expect(total).toBeGreaterThan(2);
+    await expect.poll(async () => (await titles()).length).toBe(total);
+    await page.getByLabel('Agent', { exact: true }).selectOption('rotating');
+    await expect.poll(async () => (await titles()).join()).toMatch(/^By another agent[^,]*$/);
+    await page.getByRole('button', { name: 'Clear the filters' }).click();
+    await page.getByLabel('State').selectOption('Failed');
+    // The old rows stay until the response arrives.
+    await expect.poll(async () => (await titles()).join()).toMatch(/^(?!.*By another agent).*Failed here/);
+    await page.getByLabel('State').selectOption('Running');
+    await page.getByText('No conversation matches the filters.').waitFor();
+    await page.getByRole('button', { name: 'Clear the filters' }).click();
+    await expect.poll(async () => (await titles()).length).toBe(total);
+    // Makes all conversations look two days old.
+    await context.route(/\/v1\/conversations\?.*since=/, async (route) => {
+      const url = new URL(route.request().url());
+      const since = Date.parse(url.searchParams.get('since') ?? '');
+      url.searchParams.set('since', new Date(since + 2 * 86_400_000).toISOString());
+      await route.continue({ url: url.href });
+    });
+    await page.getByLabel('Date').selectOption('Last 24 hours');
+    await page.getByText('No conversation matches the filters.').waitFor();
+    await page.getByLabel('Date').selectOption('Last 7 days');
+    await expect.poll(async () => (await titles()).length).toBe(total);
+  },
+);
 
-server.test('the palette opens conversations and shows command lines; keys move in the rail', async ({ open }) => {
-  await talk('Palette neighbour', ['Hello']);
-  await talk('Palette target', ['Hello']);
-  const page = await open('/');
-  await row(page, /Palette target/).waitFor();
-  await page.keyboard.press('Control+K');
-  const palette = page.getByRole('dialog', { name: 'Palette' });
-  await palette.getByRole('combobox').waitFor();
-  await expect
-    .poll(() => palette.getByRole('combobox').evaluate((field) => field === document.activeElement))
-    .toBe(true);
-  // Letters are letters here, and not the keys of actions.
-  await page.keyboard.type('c palette ta');
-  await palette.getByText('No matches.').waitFor();
-  await page.keyboard.press('Control+A');
-  await page.keyboard.type('palette ta');
-  await palette
-    .getByRole('option', { name: /Palette target/ })
-    .first()
-    .waitFor();
-  await palette.getByText('throughline show palette-target').waitFor();
-  await axe(page);
-  await page.keyboard.press('Enter');
-  await page.waitForURL(/\/c\//);
-  await expect.poll(() => row(page, /Palette target/).getAttribute('aria-current')).toBe('page');
-  await expect.poll(() => page.title()).toBe('Palette target · Throughline');
-  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
-  await page.keyboard.press('?');
-  await page
-    .getByRole('dialog', { name: 'Keyboard shortcuts and commands' })
-    .getByText('throughline search WORDS')
-    .first()
-    .waitFor();
-  const before = page.url();
-  await page.keyboard.press('c'); // the dialog has the keys: no new conversation
-  await page.keyboard.press('Escape');
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
-  expect(page.url()).toBe(before);
-  await page.keyboard.press('j');
-  await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('href'))).toMatch(/^\/c\//);
-  await page.keyboard.press('Enter');
-  await expect.poll(() => page.url()).not.toBe(before);
-});
+server.test(
+  'the palette opens conversations and shows command lines, and keyboard shortcuts move in the rail',
+  async ({ open }) => {
+    await runPrompts('Palette neighbour', ['Hello']);
+    await runPrompts('Palette target', ['Hello']);
+    const page = await open('/');
+    await row(page, /Palette target/).waitFor();
+    await page.keyboard.press('Control+K');
+    const palette = page.getByRole('dialog', { name: 'Palette' });
+    await palette.getByRole('combobox').waitFor();
+    await expect
+      .poll(() => palette.getByRole('combobox').evaluate((field) => field === document.activeElement))
+      .toBe(true);
+    // In the palette, letters are text and not shortcuts.
+    await page.keyboard.type('c palette ta');
+    await palette.getByText('No matches.').waitFor();
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('palette ta');
+    await palette
+      .getByRole('option', { name: /Palette target/ })
+      .first()
+      .waitFor();
+    await palette.getByText('throughline show palette-target').waitFor();
+    await axe(page);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/c\//);
+    await expect.poll(() => row(page, /Palette target/).getAttribute('aria-current')).toBe('page');
+    await expect.poll(() => page.title()).toBe('Palette target · Throughline');
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await page.keyboard.press('?');
+    await page
+      .getByRole('dialog', { name: 'Keyboard shortcuts and commands' })
+      .getByText('throughline search WORDS')
+      .first()
+      .waitFor();
+    const before = page.url();
+    await page.keyboard.press('c'); // in the dialog this is no shortcut for a new conversation
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(page.url()).toBe(before);
+    await page.keyboard.press('j');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('href'))).toMatch(/^\/c\//);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.url()).not.toBe(before);
+  },
+);
 
-server.test('the browser notifies once for all tabs, and only when nobody looks', async ({ open, context }) => {
+server.test('the browser notifies once for all tabs, and only when no tab is visible', async ({ open, context }) => {
   await context.addInitScript(() => {
-    class Notice {
+    class FakeNotification {
       static permission = 'granted';
       static requestPermission = async () => 'granted';
       constructor(title: string) {
@@ -298,7 +312,7 @@ server.test('the browser notifies once for all tabs, and only when nobody looks'
         localStorage.setItem('shown', JSON.stringify([...shown, title]));
       }
     }
-    Object.assign(window, { Notification: Notice });
+    Object.assign(window, { Notification: FakeNotification });
     let state = 'visible';
     Object.defineProperty(document, 'visibilityState', { get: () => state });
     Object.assign(window, {
@@ -310,12 +324,12 @@ server.test('the browser notifies once for all tabs, and only when nobody looks'
   });
   const pages = [await open('/'), await open('/')];
   const [first] = pages as [Page, Page];
-  // What was there before the list was read is no news.
+  // A question that is open before the list is loaded causes no notification.
   for (const page of pages) await page.getByRole('heading', { name: 'Inbox' }).waitFor();
   await first.getByRole('button', { name: 'Notify me when something needs me' }).click();
   await first.getByRole('button', { name: 'Notifications are on: turn them off' }).waitFor();
-  /** Requests that match reach the server when they are released. */
-  const held = async (pattern: string) => {
+  /** Holds matching requests until they are released. */
+  const holdRequests = async (pattern: string) => {
     let release = () => {};
     const released = new Promise<void>((resolve) => (release = resolve));
     await context.route(pattern, async (route) => {
@@ -324,26 +338,27 @@ server.test('the browser notifies once for all tabs, and only when nobody looks'
     });
     return { release };
   };
-  const ask = async (title: string) => {
-    const chat = (await server.tl()).conversation(title, { title });
-    await chat.send('/ask May I?\n/tool write x.log', { permissions: 'ask' }).accepted;
-    const isAsked = async () => (await (await server.tl()).permissions({ conversation: title, open: true })).length;
-    await expect.poll(isAsked).toBe(1);
-    return chat;
+  const askQuestion = async (title: string) => {
+    const conversation = (await server.tl()).conversation(title, { title });
+    await conversation.send('/ask May I?\n/tool write x.log', { permissions: 'ask' }).accepted;
+    const openQuestions = async () =>
+      (await (await server.tl()).permissions({ conversation: title, open: true })).length;
+    await expect.poll(openQuestions).toBe(1);
+    return conversation;
   };
-  /** Waits until it is decided whether a question is told: some tab has noted it, and has let go of its lock. */
-  const decided = async ({ id }: { id: string }) => {
+  /** Waits until the tabs have decided about the notification of a question: one has stored its id, and has released the lock. */
+  const waitForDecision = async ({ id }: { id: string }) => {
     const [question] = await (await server.tl()).permissions({ conversation: id, open: true });
-    const noted = () => first.evaluate(() => localStorage.getItem('throughline.notified'));
-    await expect.poll(noted).toContain(question?.id ?? '');
+    const storedIds = () => first.evaluate(() => localStorage.getItem('throughline.notified'));
+    await expect.poll(storedIds).toContain(question?.id ?? '');
     await first.evaluate(() => navigator.locks.request('throughline.notified', async () => {}));
   };
-  const seen = await ask('while looking');
-  await decided(await seen.get());
+  const whileVisible = await askQuestion('while looking');
+  await waitForDecision(await whileVisible.get());
   for (const page of pages) await page.evaluate(() => (window as never as { hide(s: string): void }).hide('hidden'));
-  // The questions are read before the list has the conversation of the second one.
-  const questions = await held('**/v1/permissions?*');
-  const away = await ask('while away');
+  // The questions are read before the list has the conversation of the third one.
+  const questions = await holdRequests('**/v1/permissions?*');
+  const whileHidden = await askQuestion('while away');
   await Promise.all(
     pages.map((page) =>
       row(page, /while away/)
@@ -351,21 +366,21 @@ server.test('the browser notifies once for all tabs, and only when nobody looks'
         .waitFor(),
     ),
   );
-  const lists = await held('**/v1/conversations?*');
-  const unlisted = await ask('not listed yet');
+  const lists = await holdRequests('**/v1/conversations?*');
+  const unlisted = await askQuestion('not listed yet');
   questions.release();
-  for (const chat of [away, unlisted]) await decided(await chat.get());
+  for (const conversation of [whileHidden, unlisted]) await waitForDecision(await conversation.get());
   const shown = () => first.evaluate(() => JSON.parse(localStorage.getItem('shown') ?? '[]') as string[]);
-  const once = ['while away asks you', 'not listed yet asks you'];
-  await expect.poll(shown).toEqual(once);
+  const expectedOnce = ['while away asks you', 'not listed yet asks you'];
+  await expect.poll(shown).toEqual(expectedOnce);
   lists.release();
-  for (const chat of [seen, away, unlisted]) await chat.cancel();
+  for (const conversation of [whileVisible, whileHidden, unlisted]) await conversation.cancel();
   await expect.poll(() => first.title()).toBe('Throughline');
-  expect((await shown()).filter((title) => title.includes('asks'))).toEqual(once);
+  expect((await shown()).filter((title) => title.includes('asks'))).toEqual(expectedOnce);
 });
 
 server.test(
-  'on a phone there is one column, a bar within reach, and everything is large enough to touch',
+  'on a phone there is one column with a navigation bar, and all controls are at least 44 px high and wide',
   async ({ open }) => {
     const page = await open('/');
     await page.getByRole('heading', { name: 'Inbox' }).waitFor();
@@ -374,13 +389,13 @@ server.test(
     const sheet = page.getByRole('dialog', { name: 'Conversations' });
     await sheet.getByRole('link', { name: /Palette target/ }).waitFor();
     await axe(page);
-    const small = await sheet.locator('a, button, select, input').evaluateAll((targets) =>
+    const tooSmall = await sheet.locator('a, button, select, input').evaluateAll((targets) =>
       targets.flatMap((target) => {
         const { height, width } = target.getBoundingClientRect();
         return height < 44 || width < 44 ? [`${target.textContent || target.ariaLabel}: ${width} × ${height}`] : [];
       }),
     );
-    expect(small).toEqual([]);
+    expect(tooSmall).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     await sheet.getByRole('link', { name: /Palette target/ }).tap();
     await page.waitForURL(/\/c\//);
@@ -389,22 +404,25 @@ server.test(
   PHONE,
 );
 
-server.test('hundreds of conversations are few rows, and the last one is reached', async ({ open }) => {
-  const tl = await server.tl();
-  for (let n = 0; n < 300; n += 50) {
-    await Promise.all(Array.from({ length: 50 }, (_, index) => tl.engine.ensure({ key: `many-${n + index}` })));
-  }
-  await tl.engine.ensure({ key: 'the newest' });
-  const page = await open('/');
-  await row(page, /the newest/).waitFor();
-  const list = rail(page).getByRole('list', { name: 'Conversations' });
-  expect(await list.getByRole('listitem').count()).toBeLessThan(60);
-  const box = list.locator('..');
-  await expect
-    .poll(async () => {
-      await box.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-      return list.getByRole('listitem').last().textContent();
-    })
-    .toContain('Cleaning');
-  expect(await list.getByRole('listitem').count()).toBeLessThan(60);
-});
+server.test(
+  'of hundreds of conversations only some rows are rendered, and scrolling reaches the last one',
+  async ({ open }) => {
+    const tl = await server.tl();
+    for (let n = 0; n < 300; n += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, index) => tl.engine.ensure({ key: `many-${n + index}` })));
+    }
+    await tl.engine.ensure({ key: 'the newest' });
+    const page = await open('/');
+    await row(page, /the newest/).waitFor();
+    const list = rail(page).getByRole('list', { name: 'Conversations' });
+    expect(await list.getByRole('listitem').count()).toBeLessThan(60);
+    const box = list.locator('..');
+    await expect
+      .poll(async () => {
+        await box.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+        return list.getByRole('listitem').last().textContent();
+      })
+      .toContain('Cleaning');
+    expect(await list.getByRole('listitem').count()).toBeLessThan(60);
+  },
+);

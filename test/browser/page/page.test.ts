@@ -1,4 +1,4 @@
-// That the page opens in a browser as the server serves it, and that the harness notices what must not happen.
+// The page opens in a browser as the server serves it, and the harness reports all faults.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +7,7 @@ import { axe, PHONE, pageServer } from './harness.ts';
 
 const server = pageServer();
 
-server.test('the one-time link opens the page, under its name, and signs the browser in', async ({ context }) => {
+server.test('a one-time link opens the page with its title, and signs the browser in', async ({ context }) => {
   await context.clearCookies();
   const page = await context.newPage();
   await page.goto(await server.link());
@@ -18,26 +18,28 @@ server.test('the one-time link opens the page, under its name, and signs the bro
 });
 
 server.test(
-  'its files are kept for ever, its document is not, and none comes from elsewhere',
+  'the files of the page are cached for ever, its document is not, and all come from the server',
   async ({ open, context }) => {
-    const answers: { path: string; kept: string | undefined; encoding: string | undefined }[] = [];
+    const responses: { path: string; cacheControl: string | undefined; encoding: string | undefined }[] = [];
     context.on('response', (response) => {
       const { pathname } = new URL(response.url());
-      const { 'cache-control': kept, 'content-encoding': encoding } = response.headers();
-      if (!pathname.startsWith('/v1/')) answers.push({ path: pathname, kept, encoding });
+      const { 'cache-control': cacheControl, 'content-encoding': encoding } = response.headers();
+      if (!pathname.startsWith('/v1/')) responses.push({ path: pathname, cacheControl, encoding });
     });
     await open('/');
-    // What the browser says of its requests may come after the page is loaded.
-    await expect.poll(() => answers.find(({ path }) => path === '/')?.kept).toBe('no-cache');
-    const scripts = () => answers.filter(({ path }) => path.endsWith('.js'));
+    // Playwright may report responses after the page is loaded.
+    await expect.poll(() => responses.find(({ path }) => path === '/')?.cacheControl).toBe('no-cache');
+    const scripts = () => responses.filter(({ path }) => path.endsWith('.js'));
     await expect.poll(() => scripts().map(({ encoding }) => encoding)).toContain('br');
-    const files = answers.filter(({ path }) => path !== '/');
-    expect(files.filter(({ path, kept }) => !path.startsWith('/assets/') || !kept?.includes('immutable'))).toEqual([]);
+    const files = responses.filter(({ path }) => path !== '/');
+    expect(
+      files.filter(({ path, cacheControl }) => !path.startsWith('/assets/') || !cacheControl?.includes('immutable')),
+    ).toEqual([]);
   },
 );
 
 server.test(
-  'it has no serious findings, also on a phone',
+  'the inbox has no serious findings of axe on a phone',
   async ({ open }) => {
     const page = await open('/');
     await page.getByRole('heading', { name: 'Inbox' }).waitFor();
@@ -46,12 +48,12 @@ server.test(
   PHONE,
 );
 
-server.test('a control says what it does when a pointer rests on it, and when keys lead to it', async ({ open }) => {
+server.test('a control has a tooltip, which shows on hover and on keyboard focus', async ({ open }) => {
   const page = await open('/');
   const tip = page.getByRole('tooltip');
   await page.getByRole('button', { name: 'New conversation' }).hover();
   await tip.waitFor();
-  expect(await tip.innerText()).toMatch(/^New conversation\s*c$/); // with the key that does the same
+  expect(await tip.innerText()).toMatch(/^New conversation\s*c$/); // with its keyboard shortcut
   await page.getByRole('heading', { name: 'Inbox' }).hover();
   await tip.waitFor({ state: 'detached' });
   await page.getByRole('complementary').getByRole('link', { name: 'Throughline' }).focus();
@@ -62,7 +64,7 @@ server.test('a control says what it does when a pointer rests on it, and when ke
 });
 
 server.test(
-  'the previous conversation stays for a moment, and then a skeleton stands in for the next',
+  'while the next conversation loads, the previous one stays for 150 ms, and then a skeleton is shown',
   async (visit) => {
     const tl = await server.tl();
     const ids: string[] = [];
@@ -73,73 +75,73 @@ server.test(
     const page = await visit.open(`/c/${ids[0]}`);
     const next = page.locator(`a[href="/c/${ids[1]}"]`).first();
     await Promise.all([page.getByText('The first one.', { exact: true }).waitFor(), next.waitFor()]);
-    const mayAnswer = Promise.withResolvers<void>();
+    const mayRespond = Promise.withResolvers<void>();
     await page.route(new RegExp(`/v1/conversations/${ids[1]}/turns`), async (route) => {
-      await mayAnswer.promise;
+      await mayRespond.promise;
       await route.continue();
     });
     await page.evaluate(() => {
-      const seen: [what: string, at: number][] = [];
-      const look = () => {
+      const seen: [view: string, timeOf: number][] = [];
+      const record = () => {
         const main = document.querySelector('main');
-        const has = (words: string) => main?.querySelector('article')?.textContent.includes(words) === true;
+        const shows = (words: string) => main?.querySelector('article')?.textContent.includes(words) === true;
         const isBusy = main?.querySelector('[aria-busy="true"]') !== null;
-        const what = has('The first one.')
+        const view = shows('The first one.')
           ? 'first'
-          : has('The second one.')
+          : shows('The second one.')
             ? 'second'
             : isBusy
               ? 'skeleton'
               : 'nothing';
-        if (seen.at(-1)?.[0] !== what) seen.push([what, performance.now()]);
+        if (seen.at(-1)?.[0] !== view) seen.push([view, performance.now()]);
       };
       addEventListener('click', () => seen.push(['click', performance.now()]), true);
-      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+      new MutationObserver(record).observe(document.body, { subtree: true, childList: true, characterData: true });
       Object.assign(globalThis, { seen });
     });
     await next.click();
     const seen = () => page.evaluate(() => (globalThis as unknown as { seen: [string, number][] }).seen);
     await expect.poll(async () => (await seen()).at(-1)?.[0]).toBe('skeleton');
-    mayAnswer.resolve();
+    mayRespond.resolve();
     await page.getByText('The second one.', { exact: true }).waitFor();
     const all = await seen();
-    expect(all.map(([what]) => what).filter((what) => what !== 'click' && what !== 'first')).toEqual([
+    expect(all.map(([view]) => view).filter((view) => view !== 'click' && view !== 'first')).toEqual([
       'skeleton',
       'second',
     ]);
-    const at = (what: string) => all.find(([each]) => each === what)?.[1] ?? Number.NaN;
-    expect(at('skeleton') - at('click')).toBeGreaterThan(145);
+    const timeOf = (view: string) => all.find(([entry]) => entry === view)?.[1] ?? Number.NaN;
+    expect(timeOf('skeleton') - timeOf('click')).toBeGreaterThan(145); // the two times are rounded
   },
 );
 
 server.test(
-  'nothing pulses while an agent works and asks, and nothing moves for those who want no motion',
+  'no animation is endless while an agent works and asks, and with reduced motion there are none',
   async (visit) => {
     const tl = await server.tl();
     const chat = tl.conversation('calm');
     await chat.send('/ask May I?', { permissions: 'ask' }).accepted;
     const page = await visit.open(`/c/${(await chat.get()).id}`);
     await page.getByRole('button', { name: 'Allow' }).click({ trial: true });
-    const endless = () =>
+    const endlessAnimations = () =>
       page.evaluate(
         () => document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime === Infinity).length,
       );
-    expect(await endless()).toBe(0);
+    expect(await endlessAnimations()).toBe(0);
     await page.emulateMedia({ reducedMotion: 'reduce' });
-    const longest = await page.evaluate(() => {
-      const seconds = (list: string) => Math.max(...list.split(',').map((each) => Number.parseFloat(each)));
+    const longestSeconds = await page.evaluate(() => {
+      const seconds = (list: string) => Math.max(...list.split(',').map((entry) => Number.parseFloat(entry)));
       const durations = [...document.querySelectorAll('*')].map((element) => {
         const { transitionDuration, animationDuration } = getComputedStyle(element);
         return Math.max(seconds(transitionDuration), seconds(animationDuration));
       });
       return Math.max(...durations);
     });
-    expect(longest).toBeLessThan(0.001);
+    expect(longestSeconds).toBeLessThan(0.001);
     await chat.cancel();
   },
 );
 
-server.test('the harness notices every kind of fault', async ({ open, takeFaults, allow }) => {
+server.test('the harness reports every kind of fault', async ({ open, takeFaults, allow }) => {
   const page = await open('/');
   expect(takeFaults()).toEqual([]);
   const ran = await page.evaluate(() => {
@@ -170,6 +172,6 @@ server.test('the harness notices every kind of fault', async ({ open, takeFaults
   await new Promise((resolve) => elsewhere.close(resolve).closeAllConnections());
   expect(takeFaults().join('\n')).toMatch(/^foreign: /m);
   allow(/this one/);
-  const own = await open('/');
-  await own.evaluate(() => console.error('this one is expected'));
+  const ownPage = await open('/');
+  await ownPage.evaluate(() => console.error('this one is expected'));
 });

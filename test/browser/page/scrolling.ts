@@ -1,27 +1,27 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 
-/* Where somebody is in the timeline. It moves over several frames, so it is never looked at only once. */
+/* The scroll position of the timeline. It changes over several frames, so these functions wait until it stays the same. */
 
-/** What scrolls: all turns of a conversation. */
-export const log = (page: Page): Locator => page.getByRole('log', { name: 'Turns' });
+/** The element that scrolls, with all turns of a conversation. */
+export const timeline = (page: Page): Locator => page.getByRole('log', { name: 'Turns' });
 
-/** How many pixels are below what is on the screen. */
-export const left = (page: Page): Promise<number> =>
-  log(page).evaluate((box) => box.scrollHeight - box.clientHeight - box.scrollTop);
+/** How many pixels of the timeline are below the visible part. */
+export const pixelsBelow = (page: Page): Promise<number> =>
+  timeline(page).evaluate((box) => box.scrollHeight - box.clientHeight - box.scrollTop);
 
-/** Where the box is scrolled to, when it has been there for a while: the wheel moves it over several frames. */
-export const stillness = (box: Locator): Promise<number> =>
+/** Waits until the scroll position has been the same for ten frames, and returns it. */
+export const stableScrollTop = (box: Locator): Promise<number> =>
   box.evaluate(async (element) => {
-    for (let [top, since] = [element.scrollTop, 0]; since < 10; since += 1) {
+    for (let [top, frames] = [element.scrollTop, 0]; frames < 10; frames += 1) {
       await new Promise((done) => requestAnimationFrame(done));
-      if (element.scrollTop !== top) [top, since] = [element.scrollTop, 0];
+      if (element.scrollTop !== top) [top, frames] = [element.scrollTop, 0];
     }
     return element.scrollTop;
   });
 
-/** At the end, where a conversation opens, with all heights known: whoever scrolls before that is scrolled back. */
-export async function atEnd(page: Page): Promise<void> {
-  await expect.poll(() => left(page)).toBeLessThan(2);
-  await stillness(log(page));
+/** Waits until the timeline is at its end, where a conversation opens. Before all heights are known, the page would undo scrolling. */
+export async function waitUntilAtEnd(page: Page): Promise<void> {
+  await expect.poll(() => pixelsBelow(page)).toBeLessThan(2);
+  await stableScrollTop(timeline(page));
 }

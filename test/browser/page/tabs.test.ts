@@ -1,4 +1,4 @@
-// Many tabs of one browser share one stream, whichever of them closes, freezes or loses the server.
+// All tabs of a browser share one stream, even if a tab closes, freezes or hangs, and after the server has crashed.
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { pageServer } from './harness.ts';
@@ -6,14 +6,14 @@ import { pageServer } from './harness.ts';
 const server = pageServer();
 const TABS = 10;
 
-/** How many streams the server has. */
-async function readers(): Promise<number> {
+/** How many streams the server has open. */
+async function openStreams(): Promise<number> {
   const { body } = await server.caller.get('//metrics');
   return Number(/^throughline_readers (\d+)$/m.exec(body)?.[1]);
 }
 
-/** Whether this tab has the lock of the leader. A lock that only this tab asks for tells its id. */
-function leads(page: Page): Promise<boolean> {
+/** Whether this tab has the lock of the leader. To find the id of the tab, it takes a lock that no other tab has. */
+function isLeader(page: Page): Promise<boolean> {
   return page.evaluate(async () => {
     const probe = crypto.randomUUID();
     return navigator.locks.request(probe, async () => {
@@ -25,72 +25,76 @@ function leads(page: Page): Promise<boolean> {
 }
 
 async function leaderOf(tabs: readonly Page[]): Promise<Page> {
-  let found: Page | undefined;
+  let leader: Page | undefined;
   await expect
     .poll(async () => {
-      const all = await Promise.all(tabs.map(leads));
-      found = tabs[all.indexOf(true)];
-      return all.filter(Boolean).length;
+      const areLeaders = await Promise.all(tabs.map(isLeader));
+      leader = tabs[areLeaders.indexOf(true)];
+      return areLeaders.filter(Boolean).length;
     })
     .toBe(1);
-  return found as Page;
+  return leader as Page;
 }
 
-server.test('ten tabs work, with one stream; it moves when its tab goes, and survives the server', async (visit) => {
-  const tl = await server.tl();
-  const chat = tl.conversation('notes');
-  await chat.ask('/say The first answer.');
-  const { id } = await chat.get();
-  const tabs = await Promise.all(Array.from({ length: TABS }, () => visit.open(`/c/${id}`)));
-  /** Each tab shows it, once. */
-  const shown = async (text: string) => {
-    await Promise.all(tabs.map((tab) => tab.getByText(text, { exact: true }).first().waitFor()));
-    const counts = await Promise.all(tabs.map((tab) => tab.getByText(text, { exact: true }).count()));
-    expect(counts, text).toEqual(tabs.map(() => 1));
-  };
-  await shown('The first answer.');
-  await leaderOf(tabs);
-  await expect.poll(readers).toBe(1);
-  await chat.ask('/say The second answer.');
-  await shown('The second answer.');
-  await expect.poll(readers).toBe(1); // two for a moment, where a leader was too slow and another tab took over
+server.test(
+  'ten tabs share one stream, which another tab takes over when its tab is gone, and which is opened again after a crash of the server',
+  async (visit) => {
+    const tl = await server.tl();
+    const conversation = tl.conversation('notes');
+    await conversation.ask('/say The first answer.');
+    const { id } = await conversation.get();
+    const tabs = await Promise.all(Array.from({ length: TABS }, () => visit.open(`/c/${id}`)));
+    /** Every tab shows the text exactly once. */
+    const expectInEveryTab = async (text: string) => {
+      await Promise.all(tabs.map((tab) => tab.getByText(text, { exact: true }).first().waitFor()));
+      const counts = await Promise.all(tabs.map((tab) => tab.getByText(text, { exact: true }).count()));
+      expect(counts, text).toEqual(tabs.map(() => 1));
+    };
+    await expectInEveryTab('The first answer.');
+    await leaderOf(tabs);
+    await expect.poll(openStreams).toBe(1);
+    await conversation.ask('/say The second answer.');
+    await expectInEveryTab('The second answer.');
+    await expect.poll(openStreams).toBe(1); // two for a moment, if the leader was too slow and another tab took over
 
-  const leader = await leaderOf(tabs);
-  tabs.splice(tabs.indexOf(leader), 1);
-  await leader.close();
-  await chat.ask('/say The third answer.');
-  await shown('The third answer.');
-  expect(await leaderOf(tabs)).not.toBe(leader);
-  await expect.poll(readers).toBe(1);
+    const leader = await leaderOf(tabs);
+    tabs.splice(tabs.indexOf(leader), 1);
+    await leader.close();
+    await conversation.ask('/say The third answer.');
+    await expectInEveryTab('The third answer.');
+    expect(await leaderOf(tabs)).not.toBe(leader);
+    await expect.poll(openStreams).toBe(1);
 
-  // A tab in the background is told before it is frozen. Headless Chromium has no background, so the event is ours.
-  const frozen = await leaderOf(tabs);
-  await frozen.evaluate(() => void document.dispatchEvent(new Event('freeze')));
-  await expect.poll(() => leads(frozen)).toBe(false);
-  await chat.ask('/say The fourth answer.');
-  await shown('The fourth answer.');
-  await frozen.evaluate(() => void document.dispatchEvent(new Event('resume')));
-  await expect.poll(readers).toBe(1);
+    // A tab in the background gets an event before it is frozen. Headless Chromium freezes no tabs, so the test dispatches the event.
+    const frozenTab = await leaderOf(tabs);
+    await frozenTab.evaluate(() => void document.dispatchEvent(new Event('freeze')));
+    await expect.poll(() => isLeader(frozenTab)).toBe(false);
+    await conversation.ask('/say The fourth answer.');
+    await expectInEveryTab('The fourth answer.');
+    await frozenTab.evaluate(() => void document.dispatchEvent(new Event('resume')));
+    await expect.poll(openStreams).toBe(1);
 
-  // One that hangs is told nothing. Another one takes over while it does.
-  const hung = await leaderOf(tabs);
-  const hanging = hung.evaluate(() => {
-    for (const end = performance.now() + 8_000; performance.now() < end; );
-  });
-  tabs.splice(tabs.indexOf(hung), 1);
-  await chat.ask('/say The fifth answer.');
-  await shown('The fifth answer.');
-  await leaderOf(tabs);
-  await hanging;
-  tabs.push(hung);
-  await shown('The fifth answer.');
-  await expect.poll(readers).toBe(1);
+    // A tab that hangs gets no event. After 4 seconds without a sign of life (web/src/live/hub.ts), another tab takes over.
+    const hangingTab = await leaderOf(tabs);
+    const hasResumed = hangingTab.evaluate(() => {
+      for (const end = performance.now() + 8_000; performance.now() < end; );
+    });
+    tabs.splice(tabs.indexOf(hangingTab), 1);
+    await conversation.ask('/say The fifth answer.');
+    await expectInEveryTab('The fifth answer.');
+    await leaderOf(tabs);
+    await hasResumed;
+    tabs.push(hangingTab);
+    await expectInEveryTab('The fifth answer.');
+    await expect.poll(openStreams).toBe(1);
 
-  visit.allow(/net::ERR_/);
-  await server.stop('SIGKILL');
-  await server.start();
-  const again = (await server.tl()).conversation('notes');
-  await again.ask('/say The sixth answer.');
-  await shown('The sixth answer.');
-  await expect.poll(readers).toBe(1);
-});
+    visit.allow(/net::ERR_/);
+    await server.stop('SIGKILL');
+    await server.start();
+    // The first client was connected to the server that has crashed.
+    const restarted = (await server.tl()).conversation('notes');
+    await restarted.ask('/say The sixth answer.');
+    await expectInEveryTab('The sixth answer.');
+    await expect.poll(openStreams).toBe(1);
+  },
+);

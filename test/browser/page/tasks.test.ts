@@ -1,10 +1,10 @@
-// Tasks on the page: the board, one task, adding one, and going on with words.
+// Tasks on the page: the board, one task, adding a task, and retrying one with a message.
 import { expect } from 'vitest';
 import { axe, PHONE, pageServer } from './harness.ts';
 
 const server = pageServer();
 
-server.test('a task that is added is worked on, and the board follows it', async ({ open }) => {
+server.test('a task that is added runs, and the board shows its state', async ({ open }) => {
   const page = await open('/tasks');
   await page.getByText('No tasks yet.').waitFor();
   await page.getByRole('button', { name: 'Add a task' }).click();
@@ -22,7 +22,7 @@ server.test('a task that is added is worked on, and the board follows it', async
   await axe(page);
 });
 
-server.test('a refused task says why, and what was written stays', async ({ open }) => {
+server.test('a refused task shows the reason, and the form keeps its input', async ({ open }) => {
   const page = await open('/tasks');
   await page.getByRole('button', { name: 'Add a task' }).click();
   const form = page.getByRole('dialog', { name: 'Add a task' });
@@ -33,7 +33,7 @@ server.test('a refused task says why, and what was written stays', async ({ open
   expect(await form.getByRole('textbox', { name: 'Goal', exact: true }).inputValue()).toBe('Something.');
 });
 
-server.test('a form that is opened again is empty, and one that is sent twice is one task', async ({ open }) => {
+server.test('a form that is opened again is empty, and one that is submitted twice adds one task', async ({ open }) => {
   const page = await open('/tasks');
   await page.getByRole('button', { name: 'Add a task' }).click();
   const form = page.getByRole('dialog', { name: 'Add a task' });
@@ -53,7 +53,7 @@ server.test('a form that is opened again is empty, and one that is sent twice is
   expect(added.filter((task) => task.goal === '/say Twice.')).toHaveLength(1);
 });
 
-server.test('who may only read is not offered to add, cancel or retry', async ({ context }) => {
+server.test('with read-only access there are no buttons to add, cancel or retry a task', async ({ context }) => {
   const { tasks } = await server.tl();
   const [failed] = await tasks.run({ goal: '/say No.', gate: 'false', agent: 'scripted', maxIterations: 1 });
   const { link } = await server.caller.ok('POST', '/links', { scopes: ['read'] });
@@ -63,13 +63,19 @@ server.test('who may only read is not offered to add, cancel or retry', async ({
   await page.goto(`${server.url}/tasks/${failed?.id}`);
   await page.getByRole('heading', { name: 'Iteration 1' }).waitFor();
   expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+  const { tasks: added } = await tasks.add({ goal: '/hang', name: 'unfinished', agent: 'scripted' });
+  await page.goto(`${server.url}/tasks/${added[0]?.id}`);
+  await page.getByRole('heading', { name: 'unfinished' }).waitFor();
+  await page.getByRole('main').getByText('running', { exact: true }).waitFor();
+  expect(await page.getByRole('button', { name: 'Cancel the task' }).count()).toBe(0);
+  await tasks.cancel(added[0]?.id ?? '');
   await page.goto(`${server.url}/tasks`);
   await page.getByRole('region', { name: 'Failed or cancelled' }).waitFor();
   expect(await page.getByRole('button', { name: 'Add a task' }).count()).toBe(0);
 });
 
-server.test('a task that failed goes on with the words of a person', async ({ open }) => {
-  const { tasks } = await server.tl();
+server.test('a failed task is retried with a message of the user', async ({ open }) => {
+  const { tasks, engine } = await server.tl();
   const [failed] = await tasks.run({
     goal: '/say No.',
     gate: 'echo 3 tests failed; false',
@@ -81,13 +87,15 @@ server.test('a task that failed goes on with the words of a person', async ({ op
   await page.getByLabel('Message to the agent').fill('/say Please go on.');
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('heading', { name: 'Round 2 · Iteration 1' }).waitFor();
-  const { task } = await tasks.report(failed?.id ?? '');
+  const { task, turns } = await tasks.report(failed?.id ?? '');
   expect(task.progress.round).toBe(2);
-  await page.getByRole('button', { name: 'Try again' }).waitFor(); // it has failed again: nothing changes while axe looks
+  const { prompt } = await engine.turn(turns.at(-1)?.turnId ?? '');
+  expect(prompt).toEqual([{ type: 'text', text: expect.stringContaining('/say Please go on.') }]);
+  await page.getByRole('button', { name: 'Try again' }).waitFor(); // it has failed again, so nothing changes while axe runs
   await axe(page);
 });
 
-server.test('a running task is cancelled, and another tab sees it', async ({ open }) => {
+server.test('a running task is cancelled, and another tab shows it', async ({ open }) => {
   const { tasks } = await server.tl();
   const { tasks: added } = await tasks.add({ goal: '/hang', name: 'endless', agent: 'scripted', milestone: '2.4' });
   const [page, other] = [await open(`/tasks/${added[0]?.id}`), await open('/tasks')];
@@ -101,11 +109,11 @@ server.test('a running task is cancelled, and another tab sees it', async ({ ope
 });
 
 server.test(
-  'on a phone the columns that have tasks stand below each other',
+  'on a phone the board fits the screen, and has only columns with tasks',
   async ({ open }) => {
     const page = await open('/tasks');
     await page.getByRole('region', { name: 'Done' }).waitFor();
-    // What the gate of a failed task wrote last is on its card.
+    // The card of a failed task has the last line that its gate printed.
     await page.getByRole('region', { name: 'Failed or cancelled' }).getByText('3 tests failed').first().waitFor();
     expect(await page.getByRole('region', { name: 'Needs you' }).count()).toBe(0);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);

@@ -1,4 +1,4 @@
-// At the width of a phone, whatever can be tapped is at least 44 px high and wide, on every route and in what opens over it.
+// On a phone, everything that can be tapped is at least 44 px high and wide: on every route, and in its dialogs, menus and panels.
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { PHONE, pageServer } from './harness.ts';
@@ -9,45 +9,48 @@ server.test(
   'on a phone everything that can be tapped is large enough, and nothing is wider than the screen',
   async ({ open, allow }) => {
     const tl = await server.tl();
-    const talk = tl.conversation('touched', { agent: 'forgetful', title: 'Touched' });
-    await talk.ask('/think Hm.\n/tool edit a.txt\n/say [A link](https://example.org).\n/say ```ts\nlet a;\n```');
-    await talk.kill();
-    await talk.ask('/say Two.', { restore: { rung: 'resume' } }).catch(() => {});
-    await talk.ask('/say Three.', { agent: 'scripted' });
-    await talk.send('/ask May I?\n/tool edit b.txt', { permissions: 'ask' }).accepted;
-    await talk.send('/say Four.').accepted;
+    const conversation = tl.conversation('touched', { agent: 'forgetful', title: 'Touched' });
+    await conversation.ask(
+      '/think Hm.\n/tool edit a.txt\n/say [A link](https://example.org).\n/say ```ts\nlet a;\n```',
+    );
+    await conversation.kill();
+    await expect(conversation.ask('/say Two.', { restore: { rung: 'resume' } })).rejects.toThrow(); // a seam that failed
+    await conversation.ask('/say Three.', { agent: 'scripted' });
+    await conversation.send('/ask May I?\n/tool edit b.txt', { permissions: 'ask' }).accepted;
+    await conversation.send('/say Four.').accepted;
     const [task] = await tl.tasks.run({
       goal: '/say No.',
       gate: 'echo no; false',
       agent: 'scripted',
       maxIterations: 1,
     });
-    const { id } = await talk.get();
+    const { id } = await conversation.get();
     allow(/status of 404/);
     const page = await open('/');
     const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
     const dialog = (name: string) => page.getByRole('dialog', { name });
-    const over = (name: string | RegExp, shows: () => Promise<unknown>) => () => button(name).tap().then(shows);
+    const afterTap = (name: string | RegExp, ready: () => Promise<unknown>) => () => button(name).tap().then(ready);
     const panel = (tab: string) => async () => {
       if ((await page.getByRole('tab').count()) === 0) await button('Show the panel').tap();
       await page.getByRole('tab', { name: tab }).tap();
       await page.getByRole('tabpanel').locator('svg, li, table, p').first().waitFor();
     };
-    const places: [path: string, ready: () => Promise<unknown>][] = [
+    // Without a path, something opens over the route before.
+    const views: [path: string, ready: () => Promise<unknown>][] = [
       ['/', () => page.getByRole('region', { name: 'Needs you' }).waitFor()],
       [
         '',
-        over('Conversations', () =>
+        afterTap('Conversations', () =>
           dialog('Conversations')
             .getByRole('link', { name: /Touched/ })
             .waitFor(),
         ),
       ],
       [`/c/${id}`, () => page.getByRole('region', { name: /^Permission: / }).waitFor()],
-      ['', over('Conversation actions', () => page.getByRole('menuitem').first().waitFor())],
+      ['', afterTap('Conversation actions', () => page.getByRole('menuitem').first().waitFor())],
       [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
       [`/c/${id}/seam/3`, () => page.getByRole('region', { name: 'Seam before turn 3' }).waitFor()],
-      ['', over(/^Options/, () => page.getByRole('heading', { name: 'Options for the next prompt' }).waitFor())],
+      ['', afterTap(/^Options/, () => page.getByRole('heading', { name: 'Options for the next prompt' }).waitFor())],
       [`/c/${id}`, panel('Lineage')],
       ['', panel('Usage')],
       ['', panel('Changes')],
@@ -55,44 +58,48 @@ server.test(
       [`/c/${id}/compare`, () => page.getByRole('region', { name: 'Second session' }).waitFor()],
       ['/new', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).waitFor()],
       ['/tasks', () => page.getByRole('link', { name: /say No/ }).waitFor()],
-      ['', over('Add a task', () => dialog('Add a task').waitFor())],
+      ['', afterTap('Add a task', () => dialog('Add a task').waitFor())],
       [`/tasks/${task?.id}`, () => page.getByLabel('Message to the agent').waitFor()],
       ['/health', () => page.getByRole('region', { name: 'Store', exact: true }).getByText(/MB|KB/).first().waitFor()],
       ['/nowhere', () => page.getByText('Page not found.').waitFor()],
       ['/c/nobody', () => page.getByRole('alert').first().waitFor()],
     ];
-    const found: string[] = [];
-    for (const [path, ready] of places) {
+    const problems: string[] = [];
+    for (const [path, ready] of views) {
       if (path !== '') await page.goto(server.url + path);
       await ready();
-      found.push(...(await tooSmall(page)).map((one) => `${path || `over ${new URL(page.url()).pathname}`}: ${one}`));
+      const view = path || `over ${new URL(page.url()).pathname}`;
+      problems.push(...(await layoutProblems(page)).map((problem) => `${view}: ${problem}`));
     }
-    expect(found).toEqual([]);
-    await talk.cancel();
+    expect(problems).toEqual([]);
+    await conversation.cancel();
   },
   PHONE,
 );
 
-/** What can be tapped and is too small, and what is wider than the screen. A link within a sentence, or in what an agent wrote, is as high as its line. */
-function tooSmall(page: Page): Promise<string[]> {
+/** Everything that can be tapped and is too small, and whether the page is wider than the screen. Links in a sentence or in an answer may be small. */
+function layoutProblems(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const targets =
       'a[href], button, select, textarea, summary, [role=button], [role=tab], [role=menuitem], [role=option], [role=checkbox], [role=switch]';
-    const shown = (element: Element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+    const isVisible = (element: Element) =>
+      element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
     const isInSentence = ({ parentNode }: Element) =>
       [...(parentNode?.childNodes ?? [])].some((node) => node instanceof Text && node.data.trim() !== '');
     /** The label of a checkbox is tapped as well. */
     const boxOf = (element: Element) =>
       ((element.matches('[type=checkbox]') && element.closest('label')) || element).getBoundingClientRect();
-    const small = [...document.querySelectorAll(`${targets}, input:not([type=hidden])`)].flatMap((element) => {
+    const ROUNDING = 0.1;
+    const tooSmall = [...document.querySelectorAll(`${targets}, input:not([type=hidden])`)].flatMap((element) => {
       const { width, height } = boxOf(element);
-      // For screen readers alone, as the button that closes the palette.
-      if (!shown(element) || element.closest('[inert], [aria-hidden=true]') || Math.min(width, height) <= 1) return [];
-      if (element.closest('.prose') || isInSentence(element) || Math.min(width, height) >= 43.9) return [];
+      // Elements of one pixel are only for screen readers, such as the button that closes the palette.
+      if (!isVisible(element) || element.closest('[inert], [aria-hidden=true]') || Math.min(width, height) <= 1)
+        return [];
+      if (element.closest('.prose') || isInSentence(element) || Math.min(width, height) >= 44 - ROUNDING) return [];
       const name = element.getAttribute('aria-label') ?? element.textContent.trim();
       return [`${element.tagName.toLowerCase()} "${name.slice(0, 50)}" ${Math.round(width)} × ${Math.round(height)}`];
     });
-    const wide = document.documentElement.scrollWidth;
-    return wide > innerWidth ? [...small, `the page is ${wide} px wide`] : small;
+    const pageWidth = document.documentElement.scrollWidth;
+    return pageWidth > innerWidth ? [...tooSmall, `the page is ${pageWidth} px wide`] : tooSmall;
   });
 }
