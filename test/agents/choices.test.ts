@@ -1,4 +1,4 @@
-// Model, mode and config options, per agent, per conversation and per turn, with real agents: what the model is asked with.
+// Model, mode and config options of a turn or of a conversation, with real agents: what the requests to the model contain.
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../src/index.ts';
 import { allEvents, until } from '../e2e/support/conversations.ts';
@@ -10,47 +10,51 @@ import { type ClaudeAdapter, ClaudeHome } from './support/claude-home.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 
-interface Tried {
+interface AgentToTest {
+  /** The reason to skip the test; null: it can run here. */
   readonly why: string | null;
-  readonly make: () => Promise<AgentHome>;
-  /** Three models: what a caller names, and what the model is asked as. */
+  readonly makeHome: () => Promise<AgentHome>;
   readonly agent: string;
-  readonly usual: string;
-  readonly other: readonly [chosen: string, asked: string];
-  readonly third: readonly [chosen: string, asked: string];
-  /** A mode in which it changes nothing, a config option for its effort, and what the model is asked with. */
-  readonly also: {
+  /** The model without any choice, as it is in a request. */
+  readonly defaultModel: string;
+  /** Two other models: the name that a caller uses, and the name in a request. */
+  readonly second: readonly [chosen: string, requested: string];
+  readonly third: readonly [chosen: string, requested: string];
+  /** A read-only mode and a config option for the effort, and how to find both in a request. */
+  readonly modeAndConfig: {
     readonly choice: { readonly mode: string; readonly config: Readonly<Record<string, string>> };
-    readonly seen: (raw: Raw) => { readonly effort: unknown; readonly changesNothing: boolean };
+    readonly inRequest: (raw: Raw) => { readonly effort: unknown; readonly isReadOnly: boolean };
   };
+  /** A choice that the agent does not have, and the message. */
   readonly refused: { readonly choice: object; readonly message: RegExp };
 }
 
 const NO_CLAUDE = findClaude() === null ? NOT_INSTALLED : null;
-const acp = (make: (model: never, root: string) => AcpAgentSettings) => () => AcpHome.make({ agent: make as never });
+const acpHome = (settings: (model: never, root: string) => AcpAgentSettings) => () =>
+  AcpHome.make({ agent: settings as never });
 
-const CLAUDE: Tried['also'] = {
+const CLAUDE_CHOICES: AgentToTest['modeAndConfig'] = {
   choice: { mode: 'plan', config: { effort: 'low' } },
-  seen: ({ output_config, messages }) => ({
+  inRequest: ({ output_config, messages }) => ({
     effort: (output_config as { effort?: string } | undefined)?.effort,
-    changesNothing: JSON.stringify((messages as unknown[]).at(-1)).includes('Plan mode is active.'),
+    isReadOnly: JSON.stringify((messages as unknown[]).at(-1)).includes('Plan mode is active.'),
   }),
 };
 
-function claude(adapter: ClaudeAdapter, refused: Tried['refused']): Tried {
+function claude(adapter: ClaudeAdapter, refused: AgentToTest['refused']): AgentToTest {
   return {
     why: NO_CLAUDE,
-    make: () => ClaudeHome.make(adapter),
+    makeHome: () => ClaudeHome.make(adapter),
     agent: 'claude',
-    usual: 'claude-opus-5-5',
-    other: ['claude-opus-4-6', 'claude-opus-4-6'],
+    defaultModel: 'claude-opus-5-5',
+    second: ['claude-opus-4-6', 'claude-opus-4-6'],
     third: ['claude-sonnet-4-5', 'claude-sonnet-4-5'],
-    also: CLAUDE,
+    modeAndConfig: CLAUDE_CHOICES,
     refused,
   };
 }
 
-const AGENTS: Record<string, Tried> = {
+const AGENTS: Record<string, AgentToTest> = {
   'claude-sdk': claude('claude-sdk', {
     choice: { mode: 'nope' },
     message: /^claude: Claude has no mode "nope"; it has: default, acceptEdits, plan/,
@@ -61,28 +65,27 @@ const AGENTS: Record<string, Tried> = {
   }),
   'claude-agent-acp': {
     why: whyNotInstalled('@agentclientprotocol/claude-agent-acp'),
-    make: acp(quickClaudeAcp),
+    makeHome: acpHome(quickClaudeAcp),
     agent: 'agent',
-    usual: 'claude-opus-5-5',
-    other: ['sonnet', 'claude-sonnet'],
+    defaultModel: 'claude-opus-5-5',
+    second: ['sonnet', 'claude-sonnet'],
     third: ['fable', 'claude-fable'],
-    also: CLAUDE,
+    modeAndConfig: CLAUDE_CHOICES,
     refused: { choice: { model: 'nope' }, message: /^agent: this agent has no model "nope"; it has: default, opus, / },
   },
   'codex-acp': {
     why: whyNotInstalled('@agentclientprotocol/codex-acp'),
-    // Codex cannot be set back to a model of its config file that it does not list.
-    make: acp((model, root) => codexAcp(model, root, {}, 'gpt-5.5')),
+    // Codex cannot return to the model of its config file if it does not list that model.
+    makeHome: acpHome((model, root) => codexAcp(model, root, {}, 'gpt-5.5')),
     agent: 'agent',
-    usual: 'gpt-5.5',
-    other: ['gpt-5.6-sol', 'gpt-5.6-sol'],
+    defaultModel: 'gpt-5.5',
+    second: ['gpt-5.6-sol', 'gpt-5.6-sol'],
     third: ['gpt-5.6-luna', 'gpt-5.6-luna'],
-    also: {
+    modeAndConfig: {
       choice: { mode: 'read-only', config: { reasoning_effort: 'low' } },
-      seen: ({ reasoning, input }) => ({
+      inRequest: ({ reasoning, input }) => ({
         effort: (reasoning as { effort?: string } | undefined)?.effort,
-        changesNothing:
-          JSON.stringify(input).lastIndexOf('`read-only`') > JSON.stringify(input).lastIndexOf('`danger-'),
+        isReadOnly: JSON.stringify(input).lastIndexOf('`read-only`') > JSON.stringify(input).lastIndexOf('`danger-'),
       }),
     },
     refused: { choice: { mode: 'nope' }, message: /^agent: this agent has no mode "nope"; it has: read-only, / },
@@ -90,76 +93,80 @@ const AGENTS: Record<string, Tried> = {
 };
 
 test.concurrent.for(Object.keys(AGENTS))(
-  '%s: a turn borrows a model, a conversation keeps one, and a restore has it again',
+  '%s: the model of a turn applies to that turn, and the model of a conversation also after a restart',
   async (name, context) => {
-    const { why, make, agent, usual, other, third, also, refused } = AGENTS[name] as Tried;
+    const { why, makeHome, agent, defaultModel, second, third, modeAndConfig, refused } = AGENTS[name] as AgentToTest;
     if (why !== null) context.skip(why);
-    await using home = await make();
-    const asked = () => home.model.lastRequest()?.model ?? '';
+    await using home = await makeHome();
+    const requestedModel = () => home.model.lastRequest()?.model ?? '';
     const ask = async (tl: Throughline, prompt: string, options: object = {}) => {
       const { turn } = await tl.conversation('chat').ask(prompt, options);
-      return { asked: asked(), turn };
+      return { model: requestedModel(), turn };
     };
 
-    const one = await home.open();
-    expect((await ask(one, 'The first.')).asked).toContain(usual);
-    // What there is to choose is known with the first turn, before anybody has changed it.
-    const updates = (await allEvents(one.engine, 'chat')).flatMap((event) =>
+    const firstProcess = await home.open();
+    expect((await ask(firstProcess, 'The first.')).model).toContain(defaultModel);
+    // The first turn already reports the possible choices.
+    const updates = (await allEvents(firstProcess.engine, 'chat')).flatMap((event) =>
       event.kind === 'turn.update' ? [JSON.stringify(event.payload.update)] : [],
     );
     const announced = (kind: string) => updates.findLast((update) => update.includes(`"${kind}"`)) ?? '';
-    for (const [option] of Object.entries(also.choice.config)) {
+    for (const option of Object.keys(modeAndConfig.choice.config)) {
       expect(announced('config_option_update')).toContain(`"id":"${option}"`);
     }
     expect(announced('config_option_update')).toContain('"id":"model"');
-    expect(updates.join()).toMatch(new RegExp(`"(?:id|value)":"${also.choice.mode}"`));
-    const borrowed = await ask(one, 'The second.', { model: other[0] });
-    expect(borrowed.asked).toContain(other[1]);
-    expect(borrowed.turn.options).toMatchObject({ model: other[0] });
-    expect((await ask(one, 'The third.')).asked, 'given back').toContain(usual);
+    expect(updates.join()).toMatch(new RegExp(`"(?:id|value)":"${modeAndConfig.choice.mode}"`));
+    const chosen = await ask(firstProcess, 'The second.', { model: second[0] });
+    expect(chosen.model).toContain(second[1]);
+    expect(chosen.turn.options).toMatchObject({ model: second[0] });
+    expect((await ask(firstProcess, 'The third.')).model, 'the default again').toContain(defaultModel);
 
     // The same for a mode and a config option.
-    const seen = () => also.seen(home.model.lastRequest()?.raw ?? {});
-    const before = seen();
-    await ask(one, 'Only look.', also.choice);
-    expect([before.changesNothing, seen()]).toEqual([false, { effort: 'low', changesNothing: true }]);
-    await ask(one, 'As before.');
-    expect(seen(), 'given back').toEqual(before);
+    const inLastRequest = () => modeAndConfig.inRequest(home.model.lastRequest()?.raw ?? {});
+    const before = inLastRequest();
+    await ask(firstProcess, 'Only look.', modeAndConfig.choice);
+    expect([before.isReadOnly, inLastRequest()]).toEqual([false, { effort: 'low', isReadOnly: true }]);
+    await ask(firstProcess, 'As before.');
+    expect(inLastRequest(), 'as before that turn').toEqual(before);
 
-    // What the agent does not have fails the turn, and nothing is sent.
+    // A choice that the agent does not have fails the turn, and nothing is sent.
     const requests = home.model.requests.length;
-    await expect(one.conversation('chat').ask('Never sent.', refused.choice)).rejects.toMatchObject({
+    await expect(firstProcess.conversation('chat').ask('Never sent.', refused.choice)).rejects.toMatchObject({
       code: 'refused',
       message: expect.stringMatching(refused.message),
     });
     expect(home.model.requests.length).toBe(requests);
 
-    // A conversation's choice, also after a restart; a turn's own beats it.
-    const kept = one.conversation('chat', { model: third[0] });
-    expect((await kept.ask('The fourth.')).turn.options.kept).toEqual({ model: third[0] });
-    expect(asked()).toContain(third[1]);
-    expect((await kept.get()).choices).toEqual({ agent, model: third[0] });
-    await one.close();
-    const two = await home.open();
-    expect((await ask(two, 'The fifth.')).asked, 'kept through a restore').toContain(third[1]);
-    expect((await ask(two, 'The sixth.', { model: other[0] })).asked).toContain(other[1]);
-    expect((await ask(two, 'The seventh.')).asked).toContain(third[1]);
-    await two.conversation('chat', { model: null }).ensure();
-    expect((await ask(two, 'The eighth.')).asked, 'no longer kept').toContain(usual);
-    await two.close();
+    // The choice of a conversation is valid also after a restart. The choice of a turn takes precedence.
+    const withModel = firstProcess.conversation('chat', { model: third[0] });
+    expect((await withModel.ask('The fourth.')).turn.options.kept).toEqual({ model: third[0] });
+    expect(requestedModel()).toContain(third[1]);
+    expect((await withModel.get()).choices).toEqual({ agent, model: third[0] });
+    await firstProcess.close();
+    const secondProcess = await home.open();
+    expect((await ask(secondProcess, 'The fifth.')).model, 'the model of the conversation after a restart').toContain(
+      third[1],
+    );
+    expect((await ask(secondProcess, 'The sixth.', { model: second[0] })).model).toContain(second[1]);
+    expect((await ask(secondProcess, 'The seventh.')).model).toContain(third[1]);
+    await secondProcess.conversation('chat', { model: null }).ensure();
+    expect((await ask(secondProcess, 'The eighth.')).model, 'the default after the choice is removed').toContain(
+      defaultModel,
+    );
+    await secondProcess.close();
 
-    // A process that dies with a borrowed model leaves nothing of it behind.
+    // The model of a turn does not stay set when the process is killed during that turn.
     const host = await home.host();
-    await host.engine.submit('chat', 'model: stream 1000 50ms', { model: other[0] });
-    await until('the model is asked', () => asked().includes(other[1]));
+    await host.engine.submit('chat', 'model: stream 1000 50ms', { model: second[0] });
+    await until('the request is sent', () => requestedModel().includes(second[1]));
     await host.kill();
-    expect(asked()).toContain(other[1]);
-    const three = await home.open();
-    const { turns } = await three.conversation('chat').show();
-    expect(turns.at(-1)).toMatchObject({ state: 'interrupted', options: { model: other[0] } });
-    expect((await ask(three, 'The last.')).asked, 'given back after a kill').toContain(usual);
-    const { turn } = await three.engine.retry(turns.at(-1)?.id ?? '');
-    expect(turn.options, 'a retry has the choices of its turn').toMatchObject({ model: other[0] });
-    await three.engine.cancel(turn.id);
+    expect(requestedModel()).toContain(second[1]);
+    const thirdProcess = await home.open();
+    const { turns } = await thirdProcess.conversation('chat').show();
+    expect(turns.at(-1)).toMatchObject({ state: 'interrupted', options: { model: second[0] } });
+    expect((await ask(thirdProcess, 'The last.')).model, 'the default after a kill').toContain(defaultModel);
+    const { turn } = await thirdProcess.engine.retry(turns.at(-1)?.id ?? '');
+    expect(turn.options, 'a retry has the choices of its turn').toMatchObject({ model: second[0] });
+    await thirdProcess.engine.cancel(turn.id);
   },
 );

@@ -1,4 +1,4 @@
-// Whether somebody is logged in, as `throughline agents` and `throughline doctor` tell: with real agents, and no model anywhere.
+// What `throughline agents` and `throughline doctor` report about the login, with real agents and without any model.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,45 +13,45 @@ beforeEach(() => {
 });
 afterEach(() => home.remove());
 
-/** Nothing listens there: whoever asks a model, or anybody else, is refused. */
-const NOWHERE = 'http://127.0.0.1:9';
+/** Nothing listens at this address, so every request of an agent fails. */
+const NO_SERVER = 'http://127.0.0.1:9';
 
-function set(agents: object): void {
+function configure(agents: object): void {
   writeFileSync(home.config, JSON.stringify({ agents }));
 }
 
-function own(behaviour: object, options: object = {}): object {
-  return smallAgent({ url: NOWHERE }, home.path, ['complete', JSON.stringify(behaviour)], { ...options });
+function agentWith(behaviour: object, options: object = {}): object {
+  return smallAgent({ url: NO_SERVER }, home.path, ['complete', JSON.stringify(behaviour)], { ...options });
 }
 
-/** A home in which nobody has logged in. */
+/** The environment of a user who has not logged in. */
 function environment(more: object = {}): object {
-  const folder = join(home.path, 'person');
+  const folder = join(home.path, 'user');
   mkdirSync(folder, { recursive: true });
-  return { HOME: folder, HTTPS_PROXY: NOWHERE, ANTHROPIC_BASE_URL: NOWHERE, ...more };
+  return { HOME: folder, HTTPS_PROXY: NO_SERVER, ANTHROPIC_BASE_URL: NO_SERVER, ...more };
 }
 
-function another(name: string): string {
+function makeFolder(name: string): string {
   const folder = join(home.path, name);
   mkdirSync(folder);
   return folder;
 }
 
-/** Name, and what is said of the login, or what is wrong. */
+/** For each agent by name: whether it is logged in, or the problem. */
 async function logins(): Promise<Record<string, unknown>> {
-  const all = await home.lines('agents');
-  return Object.fromEntries(all.map(({ name, login, problem }) => [name, problem ?? login?.loggedIn ?? login]));
+  const agents = await home.lines('agents');
+  return Object.fromEntries(agents.map(({ name, login, problem }) => [name, problem ?? login?.loggedIn ?? login]));
 }
 
-test('ACP agents show whether they are logged in by opening a session or refusing it', async () => {
+test('an ACP agent is logged in if it opens a session, and not if it refuses one', async () => {
   const silent = join(home.path, 'silent');
   writeFileSync(silent, '#!/bin/sh\nsleep 60\n');
   chmodSync(silent, 0o755);
-  set({
-    yes: own({ loggedIn: true }),
-    no: own({ loggedIn: false }),
-    open: own({}),
-    anybody: own({ loggedIn: true }, { agent: 'opencode' }),
+  configure({
+    yes: agentWith({ loggedIn: true }),
+    no: agentWith({ loggedIn: false }),
+    withoutLogin: agentWith({}),
+    opencode: agentWith({ loggedIn: true }, { agent: 'opencode' }),
     silent: { adapter: 'acp', command: [silent], options: { openMs: 500 } },
     absent: { adapter: 'acp', command: [join(home.path, 'absent')] },
     scripted: { adapter: 'scripted' },
@@ -59,8 +59,8 @@ test('ACP agents show whether they are logged in by opening a session or refusin
   expect(await logins()).toEqual({
     yes: true,
     no: false,
-    open: { loggedIn: null, hint: 'the agent does not report it' },
-    anybody: { loggedIn: null, hint: 'the agent does not report it' },
+    withoutLogin: { loggedIn: null, hint: 'the agent does not report it' },
+    opencode: { loggedIn: null, hint: 'the agent does not report it' },
     silent: expect.stringMatching(
       /^silent did not answer as an ACP agent does: .* did not answer within 500 ms .*by hand/,
     ),
@@ -72,8 +72,8 @@ test('ACP agents show whether they are logged in by opening a session or refusin
   expect(text).toMatch(/\n {2}not logged in: see its own documentation\n/);
 });
 
-test('the doctor reports the same, and a missing agent is not an error', async () => {
-  set({ yes: own({ loggedIn: true }), absent: { adapter: 'acp', command: [join(home.path, 'absent')] } });
+test('the doctor reports the login as well, and an agent that is not installed is no error', async () => {
+  configure({ yes: agentWith({ loggedIn: true }), absent: { adapter: 'acp', command: [join(home.path, 'absent')] } });
   const { code, stdout } = await home.run('doctor', '--json');
   expect(code).toBe(0);
   expect(parseLines(stdout)).toMatchObject([
@@ -82,12 +82,12 @@ test('the doctor reports the same, and a missing agent is not an error', async (
   ]);
 });
 
-test('an agent is probed in an empty folder of ours, because it would use settings in a shared one', async () => {
+test('an agent is probed in an empty folder of the data home, because it would use settings in a shared one', async () => {
   const program = join(home.path, 'program');
   writeFileSync(program, '#!/bin/sh\npwd -P > "$SEEN"; ls -A >> "$SEEN"; exit 1\n');
   chmodSync(program, 0o755);
   const seen = join(home.path, 'seen');
-  set({ agent: { adapter: 'acp', command: [program], env: { SEEN: seen } } });
+  configure({ agent: { adapter: 'acp', command: [program], env: { SEEN: seen } } });
   await home.ok('agents');
   const [folder = '', ...files] = readFileSync(seen, 'utf8').trim().split('\n');
   expect(folder).toMatch(new RegExp(`^${join(home.path, 'home')}/`));
@@ -95,10 +95,10 @@ test('an agent is probed in an empty folder of ours, because it would use settin
   expect(existsSync(folder)).toBe(false);
 });
 
-test('without settings, agents on PATH are found by name, and none gets the key of another', async () => {
+test('without settings, agents on PATH are found by name, and each gets only its own API key', async () => {
   const bin = join(home.path, 'bin');
   mkdirSync(bin);
-  const agent = smallAgent({ url: NOWHERE }, home.path, ['complete', '{"loggedIn":true}']).command?.map(
+  const agent = smallAgent({ url: NO_SERVER }, home.path, ['complete', '{"loggedIn":true}']).command?.map(
     (word) => `'${word}'`,
   );
   for (const name of ['gemini', 'codex-acp']) {
@@ -114,57 +114,59 @@ test('without settings, agents on PATH are found by name, and none gets the key 
     { name: 'codex', where: `${bin}/codex-acp (PATH)`, traits: { load: true }, login: { loggedIn: true } },
     { name: 'gemini', where: `${bin}/gemini (PATH)`, traits: { load: true }, login: { loggedIn: true } },
   ]);
-  const given = (name: string) => {
+  const secretsOf = (name: string) => {
     const lines = readFileSync(join(home.path, `${name}.env`), 'utf8').split('\n');
     return Object.keys(secrets).filter((secret) => lines.some((line) => line.startsWith(`${secret}=`)));
   };
-  expect([given('gemini'), given('codex-acp')]).toEqual([['GEMINI_API_KEY'], ['OPENAI_API_KEY']]);
+  expect([secretsOf('gemini'), secretsOf('codex-acp')]).toEqual([['GEMINI_API_KEY'], ['OPENAI_API_KEY']]);
 });
 
-test('real agents behind ACP: with a key and without', async (context) => {
+test('claude-agent-acp and codex-acp report whether they are logged in, with a key and without one', async (context) => {
   const why =
     whyNotInstalled('@agentclientprotocol/claude-agent-acp') ?? whyNotInstalled('@agentclientprotocol/codex-acp');
   if (why !== null) context.skip(why);
   const acp = (agent: string, env: object) => ({ adapter: 'acp', package: packageFolder, env, options: { agent } });
-  set({
+  configure({
     out: acp('claude-code', environment()),
     in: acp('claude-code', environment({ ANTHROPIC_API_KEY: 'sk-fake' })),
     codex: acp('codex', environment()),
-    key: acp('codex', { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: another('unkeyed') }),
+    codexWithKey: acp('codex', { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: makeFolder('codex-home') }),
   });
-  // Two Codexes cannot set up one home at once. And for Codex a key has to be chosen as the way to log in, which is kept in its home.
-  expect(await logins()).toEqual({ out: false, in: true, codex: false, key: false });
-  const env = { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: another('keyed') };
-  set({ key: { ...acp('codex', env), options: { agent: 'codex', auth: 'api-key' } } });
-  expect(await logins()).toEqual({ key: true });
+  // Each Codex has its own home, because two of them cannot initialise one at the same time. A key alone is not enough for Codex: the login
+  // method must be chosen, and Codex stores the choice in its home.
+  expect(await logins()).toEqual({ out: false, in: true, codex: false, codexWithKey: false });
+  const env = { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: makeFolder('codex-home-with-key') };
+  configure({ codexWithKey: { ...acp('codex', env), options: { agent: 'codex', auth: 'api-key' } } });
+  expect(await logins()).toEqual({ codexWithKey: true });
 });
 
-test('the script that answers for Claude in other tests says of its login what Claude says', (context) => {
+test('the script that replaces the login check of Claude in other tests gives the same answer as Claude', (context) => {
   const claude = findClaude(CLAUDE_ACP);
   if (claude === null) return context.skip(NOT_INSTALLED);
-  const { env } = quickClaudeAcp({ url: NOWHERE }, home.path);
-  const says = (program: string) => JSON.parse(execFileSync(program, ['auth', 'status', '--json'], { env }).toString());
-  expect(says(claude.program)).toMatchObject(says(env.CLAUDE_CODE_EXECUTABLE ?? ''));
+  const { env } = quickClaudeAcp({ url: NO_SERVER }, home.path);
+  const statusOf = (program: string) =>
+    JSON.parse(execFileSync(program, ['auth', 'status', '--json'], { env }).toString());
+  expect(statusOf(claude.program)).toMatchObject(statusOf(env.CLAUDE_CODE_EXECUTABLE ?? ''));
 });
 
-test('Claude reports whether it is logged in', async (context) => {
+test('Claude reports whether it is logged in, and the hint names its program', async (context) => {
   const { program } = claudeOrSkip(context);
   const claude = (adapter: string, env: object) => ({ adapter, package: packageFolder, env });
-  set({
+  configure({
     out: claude('claude-cli', environment()),
     in: claude('claude-sdk', environment({ ANTHROPIC_API_KEY: 'sk-fake' })),
   });
   expect(await logins()).toEqual({ out: false, in: true });
-  // It is not on PATH, so its name alone would not do.
+  // The program is not on PATH, so the hint has the whole path.
   expect(await home.ok('agents')).toContain(`not logged in: run "${program} auth login", or set`);
 });
 
-test('Claude is not probed in a folder where others may have put settings', async (context) => {
+test('Claude is not probed in a shared temporary folder, where others may have put settings', async (context) => {
   claudeOrSkip(context);
   const shared = join(home.path, 'shared');
   mkdirSync(join(shared, '.claude'), { recursive: true });
   writeFileSync(join(shared, '.claude', 'settings.json'), '{"apiKeyHelper":"echo sk-planted"}');
-  set({ out: { adapter: 'claude-sdk', package: packageFolder, env: environment() } });
+  configure({ out: { adapter: 'claude-sdk', package: packageFolder, env: environment() } });
   const { code, stdout } = await home.start(['agents', '--json'], { env: { TMPDIR: shared } }).ended;
   expect(code).toBe(0);
   expect(parseLines(stdout)).toMatchObject([{ name: 'out', login: { loggedIn: false } }]);

@@ -1,26 +1,27 @@
-// Sessions that an agent has on its own: listed for people, and gone on with in a conversation. All through the command line.
+// Sessions that were made outside of a conversation: they can be listed and adopted. The tests use only the command line.
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { CliHome } from '../e2e/cli/process.ts';
 import { codexAcp, smallAgent, whyNotInstalled } from './support/acp-agents.ts';
+import { codeword } from './support/agent-home.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './support/claude.ts';
 
-const SECRET = 'The codeword is amber.';
-
-interface Lister {
+interface AgentToTest {
   readonly settings: (model: Model, root: string) => object;
-  readonly needs: (context: TestContext) => void;
+  /** Skips the test if the agent is not installed. */
+  readonly skipIfMissing: (context: TestContext) => void;
+  /** The title of a session with one turn. */
   readonly title: RegExp;
 }
 
-const AGENTS: Readonly<Record<string, Lister>> = {
+const AGENTS: Readonly<Record<string, AgentToTest>> = {
   'codex-acp': {
     settings: codexAcp,
-    // Its model may have found a title before it was ended.
+    // The model may have generated a title before Codex was ended.
     title: /The codeword is amber\.|a-conversation/,
-    needs(context) {
+    skipIfMissing(context) {
       const why = whyNotInstalled('@agentclientprotocol/codex-acp');
       if (why !== null) context.skip(why);
     },
@@ -31,15 +32,15 @@ const AGENTS: Readonly<Record<string, Lister>> = {
       package: packageFolder,
       env: claudeEnvironment(model, userHome(root)),
     }),
-    needs: claudeOrSkip,
+    skipIfMissing: claudeOrSkip,
     title: /The codeword is amber\./,
   },
 };
 
 test.for(Object.entries(AGENTS))(
-  '%s lists what it has of a directory, and another data home goes on with it',
-  async ([, { settings, needs, title }], context) => {
-    needs(context);
+  '%s lists its sessions of a directory, and a conversation of another data home adopts one',
+  async ([, { settings, skipIfMissing, title }], context) => {
+    skipIfMissing(context);
     const model = await startModel();
     const homes = [new CliHome(), new CliHome()] as const;
     const [first, second] = homes;
@@ -48,7 +49,7 @@ test.for(Object.entries(AGENTS))(
       for (const { config } of homes) writeFileSync(config, JSON.stringify({ agents: { agent } }));
       const [work, other] = ['work', 'other'].map((name) => join(first.path, name)) as [string, string];
       for (const folder of [work, other]) mkdirSync(folder);
-      await first.ok('send', 'chat', SECRET, '--cwd', work);
+      await first.ok('send', 'chat', codeword('amber'), '--cwd', work);
       const [{ id }] = (await first.show('chat')).sessions;
       expect(await second.lines('sessions', '--agent', 'agent', '--cwd', work)).toEqual([
         { agent: 'agent', cwd: work, id, title: expect.stringMatching(title), updatedAt: expect.any(Number) },
@@ -61,12 +62,12 @@ test.for(Object.entries(AGENTS))(
       expect(reply).toContain('amber');
       const { turns, receipts, sessions } = await second.show('taken');
       expect(turns).toMatchObject([
-        { n: 1, imported: true, promptText: SECRET, state: 'completed', sessionId: id },
+        { n: 1, imported: true, promptText: codeword('amber'), state: 'completed', sessionId: id },
         { n: 2, imported: false },
       ]);
       expect(receipts).toMatchObject([{ turn: 2, rung: 'resume', carried: 1, dropped: 0 }]);
       expect(sessions).toMatchObject([{ id, origin: 'adopted', watermark: 2 }]);
-      // A fork has a session of its own, and knows what was said in the first home.
+      // A fork has its own session, with the turn of the first home.
       await second.ok('fork', 'taken', '--key', 'forked');
       expect(await second.ok('send', 'forked', 'Which codewords have you seen?')).toContain('amber');
       expect((await second.show('forked')).receipts).toMatchObject([{ carried: 2, dropped: 0 }]);
@@ -77,7 +78,7 @@ test.for(Object.entries(AGENTS))(
   },
 );
 
-test('an older program for Codex neither lists, adopts nor continues a session of a newer one', async (context) => {
+test('with an older codex-acp, sessions of a newer Codex are not listed, adopted or continued', async (context) => {
   const why = whyNotInstalled('@agentclientprotocol/codex-acp');
   if (why !== null) context.skip(why);
   const model = await startModel();
@@ -88,20 +89,20 @@ test('an older program for Codex neither lists, adopts nor continues a session o
     writeFileSync(first.config, JSON.stringify({ agents: { agent } }));
     const work = join(first.path, 'work');
     mkdirSync(work);
-    await first.ok('send', 'chat', SECRET, '--cwd', work);
+    await first.ok('send', 'chat', codeword('amber'), '--cwd', work);
     const [{ id }] = (await first.show('chat')).sessions;
     const [file = ''] = globSync(`${agent.env.HOME}/.codex/sessions/**/*${id}.jsonl`);
     const before = readFileSync(file);
-    // Says that it is Zed's program, and would open anything.
-    const zed = JSON.stringify({ name: 'codex-acp', version: '0.16.0', load: 'empty', lists: [id] });
-    const old = smallAgent(model, agent.env.HOME ?? '', ['complete', zed], { quietMs: 100 });
+    // A small agent that reports the name and version of Zed's older program. It would open any session.
+    const olderProgram = JSON.stringify({ name: 'codex-acp', version: '0.16.0', load: 'empty', listedSessions: [id] });
+    const old = smallAgent(model, agent.env.HOME ?? '', ['complete', olderProgram], { quietMs: 100 });
     for (const { config } of homes) writeFileSync(config, JSON.stringify({ agents: { agent: old } }));
 
     expect(await second.lines('sessions', '--agent', 'agent', '--cwd', work)).toEqual([]);
     expect(await second.ok('agents')).toContain('damages sessions of newer Codexes');
     const adopted = await second.run('send', 'taken', 'Which codewords?', '--session', id, '--cwd', work);
     expect(adopted).toMatchObject({ code: 2, stderr: expect.stringContaining('codex-acp 0.16.0 could damage it') });
-    // A conversation of ours goes on in a new session.
+    // The conversation continues in a new session.
     expect(await first.ok('send', 'chat', 'Which codewords have you seen?')).toContain('amber');
     const [, receipt] = (await first.show('chat')).receipts;
     expect(receipt).toMatchObject({
@@ -115,19 +116,19 @@ test('an older program for Codex neither lists, adopts nor continues a session o
   }
 });
 
-test('an agent that cannot list sessions is reported, and so is a command that names neither or both', async () => {
+test('`sessions` fails for an agent that cannot list them, for an unknown agent, and with both or none of its arguments', async () => {
   const home = new CliHome();
   try {
     const agent = smallAgent({ url: 'http://127.0.0.1:9' }, home.path, ['complete']);
     writeFileSync(home.config, JSON.stringify({ agents: { agent } }));
-    const failing = async (...args: string[]) => {
+    const runSessions = async (...args: string[]) => {
       const { code, stderr } = await home.run('sessions', ...args);
       return [code, stderr] as const;
     };
-    expect(await failing('--agent', 'agent')).toEqual([2, expect.stringContaining('cannot list its sessions')]);
-    expect(await failing('--agent', 'nobody')).toEqual([3, expect.stringContaining('nobody')]);
-    expect(await failing()).toEqual([2, expect.stringContaining('Name either a conversation')]);
-    expect(await failing('chat', '--agent', 'agent')).toEqual([
+    expect(await runSessions('--agent', 'agent')).toEqual([2, expect.stringContaining('cannot list its sessions')]);
+    expect(await runSessions('--agent', 'nobody')).toEqual([3, expect.stringContaining('nobody')]);
+    expect(await runSessions()).toEqual([2, expect.stringContaining('Name either a conversation')]);
+    expect(await runSessions('chat', '--agent', 'agent')).toEqual([
       2,
       expect.stringContaining('Name either a conversation'),
     ]);

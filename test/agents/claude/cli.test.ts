@@ -32,7 +32,7 @@ else {
     };
   });
 
-  test('a used id is in use, and resumed it has the context; no secret is in the arguments', async () => {
+  test('the id of a stored session is refused for a new one, can be resumed with its context, and no argument has a secret', async () => {
     const sandboxes = new TestSandboxes();
     try {
       const env = claudeEnvironment(model, userHome(sandboxes.root));

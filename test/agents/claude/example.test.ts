@@ -1,3 +1,4 @@
+// The example examples/claude-sdk-by-hand.ts, in the project of a user.
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,8 +15,8 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-example-')));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** The example in the project of a person who has installed these packages. */
-function project(name: string, ...packages: [name: string, folder: string][]): string {
+/** Makes a project with the example, Throughline and these packages. */
+function makeProject(name: string, ...packages: [name: string, folder: string][]): string {
   const folder = join(scratch, name);
   for (const [name, target] of [['throughline', ROOT], ...packages] as const) {
     const link = join(folder, 'node_modules', name);
@@ -39,9 +40,9 @@ async function run(cwd: string, env: Record<string, string>, ...args: string[]) 
   return { code, stdout, stderr };
 }
 
-test('claude-sdk-by-hand: one program for every prompt, and Claude knows what was said', async (context) => {
+test('claude-sdk-by-hand: each prompt has its own process, and Claude has the earlier prompts', async (context) => {
   claudeOrSkip(context);
-  const folder = project('with', [SDK, join(packageFolder, 'node_modules', SDK)]);
+  const folder = makeProject('with', [SDK, join(packageFolder, 'node_modules', SDK)]);
   await using model = Object.assign(await startModel(), {
     [Symbol.asyncDispose]: () => model.close(),
   });
@@ -60,12 +61,12 @@ test('claude-sdk-by-hand: one program for every prompt, and Claude knows what wa
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
 });
 
-test('claude-sdk-by-hand: an error of Claude is reported in one line', async (context) => {
+test('claude-sdk-by-hand: without a login the error of Claude is reported in one line', async (context) => {
   claudeOrSkip(context);
-  const folder = project('without-login', [SDK, join(packageFolder, 'node_modules', SDK)]);
-  const { ANTHROPIC_API_KEY: _, ...nobody } = claudeEnvironment({ url: 'http://127.0.0.1:9' }, userHome(scratch));
+  const folder = makeProject('without-login', [SDK, join(packageFolder, 'node_modules', SDK)]);
+  const { ANTHROPIC_API_KEY: _, ...withoutKey } = claudeEnvironment({ url: 'http://127.0.0.1:9' }, userHome(scratch));
   const temporary = mkdtempSync(join(scratch, 'tmp-'));
-  const { code, stdout, stderr } = await run(folder, { ...nobody, TMPDIR: temporary });
+  const { code, stdout, stderr } = await run(folder, { ...withoutKey, TMPDIR: temporary });
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
     stdout: '',
@@ -74,8 +75,8 @@ test('claude-sdk-by-hand: an error of Claude is reported in one line', async (co
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
 });
 
-test('claude-sdk-by-hand: without the SDK the message says what to install', async () => {
+test('claude-sdk-by-hand: without the SDK the error says what to install', async () => {
   const env = { PATH: process.env.PATH ?? '', HOME: scratch };
-  const { code, stderr } = await run(project('without'), env, join(scratch, 'data'), 'Hello.');
+  const { code, stderr } = await run(makeProject('without'), env, join(scratch, 'data'), 'Hello.');
   expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('npm install @anthropic-ai') });
 });

@@ -1,31 +1,31 @@
-// Tasks with the real Claude. The stand-in has no mind of its own: what it is to do stands in the goal, and after a gate that
-// failed in what that wrote.
+// Tasks with the real Claude. The stand-in model does only what directives say. They are in the goal and, after a gate that failed, in the
+// output of the gate.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { addUsage, NO_USAGE, type Usage } from '../../../src/core/turn/usage.ts';
 import type { Task } from '../../../src/index.ts';
 import { conversationOf } from '../../../src/testing/index.ts';
-import { allEvents, known, until, WHICH } from '../../e2e/support/conversations.ts';
+import { allEvents, codewordsIn, until, WHICH_CODEWORDS } from '../../e2e/support/conversations.ts';
 import { findClaude, NOT_INSTALLED } from '../support/claude.ts';
 import { ClaudeHome } from '../support/claude-home.ts';
 
 const ALLOWED = { permissions: { allow: ['Bash', 'Write', 'Edit'] } };
 const write = (file: string, content: string) => `model: tool Write ${JSON.stringify({ file_path: file, content })}`;
-const CALCULATOR = (divide: string) =>
+const calculator = (divide: string) =>
   `export const add = (a, b) => a + b;\nexport const subtract = (a, b) => a - b;\nexport const divide = (a, b) => ${divide};\n`;
 
-const LONG = 600_000;
+const TIMEOUT_MS = 600_000;
 
 if (findClaude() === null) test('tasks with Claude', (context) => context.skip(NOT_INSTALLED));
-else describe('tasks with Claude', { timeout: LONG }, tasksWithClaude);
+else describe('tasks with Claude', { timeout: TIMEOUT_MS }, tasksWithClaude);
 
 function tasksWithClaude(): void {
-  test('a calculator: the gate fails, Claude gets its output, and fixes the fault in the same session', async () => {
+  test('when the gate fails, Claude gets its output and fixes the fault in the same session', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('calculator');
     const file = join(cwd, 'calculator.mjs');
-    const mended = write(file, CALCULATOR('{ if (b === 0) throw new RangeError("by zero"); return a / b; }'));
+    const fixed = write(file, calculator('{ if (b === 0) throw new RangeError("by zero"); return a / b; }'));
     writeFileSync(
       join(cwd, 'check.mjs'),
       `import assert from 'node:assert/strict';
@@ -35,11 +35,11 @@ function tasksWithClaude(): void {
       assert.equal(divide(6, 3), 2);
       try { divide(1, 0); } catch { process.exit(0); }
       console.log('divide(1, 0) did not throw');
-      console.log(${JSON.stringify(mended)});
+      console.log(${JSON.stringify(fixed)});
       process.exit(1);`,
     );
     const tl = await home.open();
-    const goal = `Write a calculator module.\n${write(file, CALCULATOR('a / b'))}`;
+    const goal = `Write a calculator module.\n${write(file, calculator('a / b'))}`;
     const [task] = await tl.tasks.run({ goal, cwd, gate: 'node check.mjs' });
     expect(task).toMatchObject({ state: 'done', progress: { turns: 2 } });
     const { gates, sessions } = await tl.tasks.report(task?.id ?? '');
@@ -47,12 +47,12 @@ function tasksWithClaude(): void {
     expect(sessions).toMatchObject([{ turns: 2, agent: 'claude' }]);
     expect(readFileSync(file, 'utf8')).toContain('RangeError');
     const request = home.model.lastRequest();
-    const told = request ? conversationOf(request).map(({ text }) => text) : [];
-    expect(told.find((text) => text.includes('did not throw'))).toContain('failed: exit code 1');
-    expectServed(home, [task as Task]);
+    const texts = request ? conversationOf(request).map(({ text }) => text) : [];
+    expect(texts.find((text) => text.includes('did not throw'))).toContain('failed: exit code 1');
+    expectUsageCounted(home, [task as Task]);
   });
 
-  test('Claude may not write: the task asks after one turn, and names the setting that lets it', async () => {
+  test('when Claude has no permission to write, the task asks after one turn and names the setting that allows it', async () => {
     await using home = await ClaudeHome.make('claude-cli');
     const cwd = home.directory('denied');
     const tl = await home.open();
@@ -67,7 +67,7 @@ function tasksWithClaude(): void {
     expect(turns[0]?.denied[0]?.title).toContain('a.txt');
   });
 
-  test('a CSV tool: a gate that fails twice and then passes, every failure in the context of Claude', async () => {
+  test('when the gate fails twice and then passes, Claude has the output of both failures', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('csv');
     const file = join(cwd, 'csv.mjs');
@@ -96,26 +96,26 @@ function tasksWithClaude(): void {
     const [task] = await tl.tasks.run({ goal, cwd, gate: 'sh check.sh' });
     expect(task).toMatchObject({ state: 'done', progress: { turns: 3 } });
     const request = home.model.lastRequest();
-    const told = (request ? conversationOf(request) : []).map(({ text }) => text).join('\n');
-    expect(told).toContain('attempt 1 is wrong');
-    expect(told).toContain('attempt 2 is wrong');
-    expectServed(home, [task as Task]);
+    const texts = (request ? conversationOf(request) : []).map(({ text }) => text).join('\n');
+    expect(texts).toContain('attempt 1 is wrong');
+    expect(texts).toContain('attempt 2 is wrong');
+    expectUsageCounted(home, [task as Task]);
   });
 
-  test('three tasks of a milestone share a conversation, and a fourth task outside of it does not', async () => {
+  test('tasks of a milestone share a conversation, and a task without a milestone has its own', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const tl = await home.open();
     const milestone = 'm';
     const tasks = (await tl.tasks.run([
       { goal: 'The codeword is amber.', milestone },
       { goal: 'The codeword is birch.', milestone },
-      { goal: WHICH, milestone },
-      { goal: WHICH },
+      { goal: WHICH_CODEWORDS, milestone },
+      { goal: WHICH_CODEWORDS },
     ])) as Task[];
     const answers = await Promise.all(
       tasks.map(async ({ id }) => {
         const [turn] = (await tl.tasks.report(id)).turns;
-        return known((await tl.engine.answerOf(turn?.turnId ?? '')).reply);
+        return codewordsIn((await tl.engine.answerOf(turn?.turnId ?? '')).reply);
       }),
     );
     expect(answers.slice(2)).toEqual([['amber', 'birch'], []]);
@@ -125,18 +125,18 @@ function tasksWithClaude(): void {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('work');
     const tool = (word: string) => `model: tool Bash ${JSON.stringify({ command: `echo ${word} >> said` })}`;
-    // Every request to the model is thousands of tokens: the first one spends the budget, and the second is never answered.
-    const goal = [tool('first'), `model: slow ${LONG}ms`, tool('second')].join('\n');
+    // Every request to the model has thousands of tokens: the first one spends the budget, and the second is never answered.
+    const goal = [tool('first'), `model: slow ${TIMEOUT_MS}ms`, tool('second')].join('\n');
     const tl = await home.open();
     const [task] = await tl.tasks.run({ goal, cwd, gate: 'true', budget: '500 tokens' });
     expect(task).toMatchObject({ state: 'failed', progress: { turns: 1, decision: { code: 'budget_spent' } } });
     const { turns } = await tl.tasks.report(task?.id ?? '');
     expect(turns).toMatchObject([{ purpose: 'work', outcome: 'cancelled' }]);
     expect(readFileSync(join(cwd, 'said'), 'utf8')).toBe('first\n');
-    expectServed(home, [task as Task]);
+    expectUsageCounted(home, [task as Task]);
   });
 
-  test("Claude's verdict is a gate: the worker gets its findings until it passes", async () => {
+  test('with Claude as the gate, a task is done, failed or asking, as the verdict says', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('work');
     const verdict = (what: string, reason: string) => `model: say ${JSON.stringify({ verdict: what, reason })}`;
@@ -151,32 +151,35 @@ function tasksWithClaude(): void {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('failed: The sum is wrong.');
     expect(asks).toMatchObject({ state: 'asking', progress: { decision: { reason: 'Is blue allowed?' } } });
     expect(passed).toMatchObject({ state: 'done', progress: { turns: 2, decision: { code: 'gate_passed' } } });
-    expectServed(home, [failed, asks, passed] as Task[]);
+    expectUsageCounted(home, [failed, asks, passed] as Task[]);
   });
 
   test.each([
     [10, 'one after another', ['word-5'], 1],
     [10, 'at the same time', ['word-6', 'word-7', 'word-8', 'word-9', 'word-10'], 5],
   ] as const)(
-    '%i tasks %s, and a SIGKILL of the server in the middle of %j: each in a session of its own, nothing lost or left over',
+    '%i tasks %s, with a SIGKILL of the server during %j: every task is done, in its own session, and all usage is counted',
     async (...[count, , slow, parallel]) => {
       await using home = await ClaudeHome.make('claude-cli', ALLOWED);
-      // By default the memory of the machine says how many turns run at once; with little, the fifth slow one would wait for ever.
+      // By default the memory of the machine limits the parallel turns. With little memory the fifth slow task would never start.
       home.settings = { ...home.settings, turns: { parallel: 8, perOwner: 8 } };
       const names = Array.from({ length: count }, (_, i) => `word-${i + 1}`);
-      // The first answer to a slow one never comes: its process is killed before. What was not served has cost nothing.
+      // A slow task gets no first answer, because the server is killed before. A request without an answer costs nothing.
       const tasks = names.map((name) => ({
         name,
-        goal: `The codeword is ${name}. ${WHICH}${slow.some((one) => one === name) ? `\nmodel: slow ${NEVER_MS}ms 1 times #${name}` : ''}`,
+        goal: `The codeword is ${name}. ${WHICH_CODEWORDS}${slow.some((one) => one === name) ? `\nmodel: slow ${NEVER_MS}ms 1 times #${name}` : ''}`,
         gate: 'true',
         retryInterrupted: 2,
       }));
       const first = await home.serve();
       await first.tl.tasks.add({ parallel, tasks });
-      const asked = (name: string) => home.model.requests.some((request) => !request.side && isAbout(request, name));
-      await until('the slow ones were asked', () => slow.every(asked), LONG / 2).catch(async ({ message }: Error) => {
-        throw new Error(`${message}; ${await standingOf(first.tl)}`);
-      });
+      const hasRequest = (name: string) =>
+        home.model.requests.some((request) => !request.side && isAbout(request, name));
+      await until('the model has a request of each slow task', () => slow.every(hasRequest), TIMEOUT_MS / 2).catch(
+        async ({ message }: Error) => {
+          throw new Error(`${message}; ${await describeTasks(first.tl)}`);
+        },
+      );
       await first.kill();
       const { tl: second } = await home.serve();
       const done = (await second.tasks.waitFor(names)) as Task[];
@@ -189,29 +192,29 @@ function tasksWithClaude(): void {
         const [last, ...before] = turns.map(({ outcome }) => outcome).toReversed();
         expect([last, ...new Set(before)]).toEqual(before.length === 0 ? ['completed'] : ['completed', 'interrupted']);
         expect(JSON.stringify(turns)).not.toMatch(/not found/i);
-        expect(known((await second.engine.answerOf(turns.at(-1)?.turnId ?? '')).reply)).toEqual([names[i]]);
-        // Every session on record is one that a turn has run in.
+        expect(codewordsIn((await second.engine.answerOf(turns.at(-1)?.turnId ?? '')).reply)).toEqual([names[i]]);
+        // No session is left over: every stored session belongs to a turn.
         const lineage = await second.engine.sessions(`task/${task.id}`);
         expect(lineage.filter((session) => !sessions.includes(session.id))).toEqual([]);
       }
       expect(reports.some(({ turns }) => turns.length > 1)).toBe(true);
-      expectServed(home, done);
+      expectUsageCounted(home, done);
     },
   );
 }
 
 const NEVER_MS = 3_600_000;
 
-/** What each task does, and the events of its last turn but the words of its agent. */
-async function standingOf({ tasks, engine }: Awaited<ReturnType<ClaudeHome['serve']>>['tl']): Promise<string> {
+/** For error messages: the state of each task, with its events except updates. */
+async function describeTasks({ tasks, engine }: Awaited<ReturnType<ClaudeHome['serve']>>['tl']): Promise<string> {
   const all = await tasks.list();
   const lines = all.map(async ({ id, name, state }) => {
     const events = state === 'queued' ? [] : await allEvents(engine, `task/${id}`);
-    const said = events.flatMap((event) => {
+    const kinds = events.flatMap((event) => {
       if (event.kind === 'turn.ended') return `turn.ended: ${event.payload.failure?.message ?? event.payload.outcome}`;
       return event.kind === 'turn.update' ? [] : event.kind;
     });
-    return `${name} is ${state} (${said.join(', ')})`;
+    return `${name} is ${state} (${kinds.join(', ')})`;
   });
   return (await Promise.all(lines)).join('; ');
 }
@@ -222,8 +225,8 @@ const isAbout = (request: Parameters<typeof conversationOf>[0], name: string) =>
 const spentBy = (tasks: readonly Task[]) =>
   tasks.reduce((sum, { progress }) => addUsage(sum, progress.spent), NO_USAGE);
 
-/** What the tasks say that they have cost is what the stand-in has served, to the token. */
-function expectServed({ model }: ClaudeHome, tasks: readonly Task[]): void {
+/** The tasks report exactly the tokens that the stand-in model has served. */
+function expectUsageCounted({ model }: ClaudeHome, tasks: readonly Task[]): void {
   const served = model.requests.flatMap(({ answer }) => (answer?.usage ? [answer.usage] : []));
   const sum = served.reduce<Usage>((total, usage) => addUsage(total, usage), NO_USAGE);
   const { inputTokens, outputTokens } = spentBy(tasks);

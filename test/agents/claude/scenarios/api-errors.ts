@@ -1,4 +1,4 @@
-// The API fails until Claude gives up; the engine asks once more.
+// The API fails until Claude gives up. Then the engine makes a second attempt.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Throughline } from '../../../../src/index.ts';
 import { ended } from '../../../e2e/support/conversations.ts';
@@ -15,15 +15,15 @@ import {
   THIRD,
 } from '../../support/claude-home.ts';
 
-/** Claude asks twice, and then gives up. */
-const IMPATIENT = { CLAUDE_CODE_MAX_RETRIES: '1' };
-const GIVES_UP_AT_ONCE = { CLAUDE_CODE_MAX_RETRIES: '0' };
+/** Claude sends a request twice, and then gives up. */
+const ONE_RETRY = { CLAUDE_CODE_MAX_RETRIES: '1' };
+const NO_RETRY = { CLAUDE_CODE_MAX_RETRIES: '0' };
 
 export function apiErrors(adapter: ClaudeAdapter): void {
   describe('in one conversation', () => inOneConversation(adapter));
 
   test('when the first prompt of a session fails, the next attempt uses a new session', async () => {
-    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
+    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, ONE_RETRY);
     const tl = await home.open();
     const failing = 'model: fail 529 2 times #first';
     const { turn } = await tl.conversation('chat').ask(failing);
@@ -34,13 +34,13 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     expect((await tl.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'closed']);
   });
 
-  test('after five failed turns the session still works, and has none of their prompts more than three times', async () => {
-    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, GIVES_UP_AT_ONCE);
+  test('after five failed turns the session still works, and has each of their prompts at most three times', async () => {
+    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, NO_RETRY);
     const tl = await home.open();
     const chat = tl.conversation('chat');
     await chat.ask(FIRST);
     const [before] = await tl.engine.sessions('chat');
-    // Some of them are tried again within the turn.
+    // 529 (overloaded) gets a second attempt within the turn, and 400 does not.
     const failing = { birch: 400, cedar: 529, denim: 400, ebony: 529, flint: 400 };
     const words = Object.keys(failing);
     for (const [word, status] of Object.entries(failing)) {
@@ -57,7 +57,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
       tried: [],
     });
     expect(receipt.sessionId).toBe(before?.id);
-    // The first two stay in the session as they were; from the third on every turn goes back to before the last.
+    // The first two failed prompts stay in the session. From the third on, each turn rewinds the session to before the failed prompt.
     const request =
       home.model
         .lastRequest()
@@ -66,7 +66,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     const times = words.map((word) => request.split(codeword(word)).length - 1);
     expect(times).toEqual([3, 2, 1, 1, 1]);
     home.expectCodewords('amber', ...words, 'grape');
-    // Nothing is told again, also after a death.
+    // Nothing is delivered again, also after a kill of Claude.
     const [session] = await tl.engine.sessions('chat');
     expect(session).toMatchObject({ id: before?.id, state: 'live', watermark: 7 });
     killAgent(home);
@@ -76,10 +76,10 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     home.expectCodewords('amber', ...words, 'grape', 'hazel');
   });
 
-  test('without a valid login nothing is tried again, and the message says what to do', async () => {
+  test('without a valid login there is no second attempt, and the failure says what to do', async () => {
     const cases = [
       { env: { ANTHROPIC_API_KEY: '' }, prompt: FIRST },
-      { env: IMPATIENT, prompt: 'model: fail 401 9 times' },
+      { env: ONE_RETRY, prompt: 'model: fail 401 9 times' },
     ];
     for (const { env, prompt } of cases) {
       await using home = await ClaudeHome.make(adapter, ALLOW_BASH, env);
@@ -92,14 +92,14 @@ export function apiErrors(adapter: ClaudeAdapter): void {
   });
 }
 
-/** The tests run one after another in one conversation, each with what those before have left in it. */
+/** The tests share one conversation: each continues after the turns of the tests before it. */
 function inOneConversation(adapter: ClaudeAdapter): void {
   let home: ClaudeHome;
   let tl: Throughline;
-  /** Every prompt that was answered. */
-  const said: string[] = [];
+  /** All prompts that were answered. */
+  const prompts: string[] = [];
   const ask = (prompt: string) => {
-    said.push(prompt);
+    prompts.push(prompt);
     return tl.conversation('chat').ask(prompt);
   };
   const killAndReopen = async () => {
@@ -108,46 +108,46 @@ function inOneConversation(adapter: ClaudeAdapter): void {
     tl = await home.open();
   };
   beforeAll(async () => {
-    home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
+    home = await ClaudeHome.make(adapter, ALLOW_BASH, ONE_RETRY);
     tl = await home.open();
     await ask(FIRST);
   });
   afterAll(() => home[Symbol.asyncDispose]());
 
-  test('the next attempt uses the same session without the failed prompt, also after a kill', async () => {
+  test('the second attempt uses the same session without the failed prompt, also after a later kill', async () => {
     const [before] = await tl.engine.sessions('chat');
     const { turn, receipt } = await ask('model: fail 529 2 times #kept');
     expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
-    home.expectConversation(...said);
-    const carried = said.length - 1;
+    home.expectConversation(...prompts);
+    const carried = prompts.length - 1;
     expect(receipt).toMatchObject({ rung: 'resume', carried, unsettled: false, proof: 'proved', tried: [] });
     expect(receipt.sessionId).toBe(before?.id);
-    // While it is warm, and after a death that left it no time to write a word.
+    // The next prompt in the same process works, and also one after a kill, when Claude could write nothing more.
     await ask(SECOND);
-    home.expectConversation(...said);
+    home.expectConversation(...prompts);
     await killAndReopen();
     const again = await ask(FOURTH);
-    home.expectConversation(...said);
+    home.expectConversation(...prompts);
     expect(again.receipt).toMatchObject({
       rung: 'resume',
-      carried: said.length - 1,
+      carried: prompts.length - 1,
       proof: 'proved',
       sessionId: before?.id,
     });
   });
 
-  test('killed right after a successful attempt, the session goes on from that one, not from the failed one', async () => {
+  test('after a kill right after a successful second attempt, the session continues from that attempt', async () => {
     const { turn } = await ask('model: fail 529 2 times #killed');
     expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
     const [session] = await tl.engine.sessions('chat');
     await killAndReopen();
     const { receipt } = await ask(THIRD);
-    home.expectConversation(...said);
-    const carried = said.length - 1;
+    home.expectConversation(...prompts);
+    const carried = prompts.length - 1;
     expect(receipt).toMatchObject({ rung: 'resume', carried, proof: 'proved', sessionId: session?.id });
   });
 
-  test('no second attempt when a tool had begun, or the API says that the request is invalid', async () => {
+  test('there is no second attempt if a tool has begun, or if the API reports an invalid request', async () => {
     for (const prompt of [`${bash('true')}\nmodel: fail 529 9 times #tool`, 'model: fail 400 9 times']) {
       const { turn } = await tl.conversation('chat').send(prompt).accepted;
       expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', attempt: 1 });

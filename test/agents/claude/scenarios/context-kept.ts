@@ -1,4 +1,4 @@
-// What happens to Claude and its files between two turns.
+// Claude is ended, or its files change, between two turns. It must keep its context.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
   });
   afterAll(() => chat[Symbol.asyncDispose]());
 
-  test('after a kill and a restart the next request has all before it, in order', async () => {
+  test('after a kill of Claude and a restart, the next request has everything before it in order', async () => {
     const { home, prompts } = chat;
     const { id } = await chat.session();
     killAgent(home);
@@ -37,11 +37,11 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect(receipt.sessionId).toBe(id);
   });
 
-  test('deleted files are written back byte for byte, also when Throughline is started from elsewhere', async () => {
+  test('deleted files are written back byte for byte, also if Throughline is started in another directory', async () => {
     const { home, prompts } = chat;
     const { file } = await chat.session();
     const copied = storedSessions(home)[0]?.mirrored ?? 0;
-    const here = process.cwd();
+    const originalDirectory = process.cwd();
     let before = Buffer.alloc(0);
     const prompt = codeword('ebony');
     const carried = prompts.length;
@@ -57,15 +57,15 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
       expect(written).toMatchObject({ as: 'transcript', text: before.subarray(0, copied).toString() });
       expect(sent).toMatchObject({ as: 'prompt', turn: prompts.length, content: [{ type: 'text', text: prompt }] });
     } finally {
-      process.chdir(here);
+      process.chdir(originalDirectory);
     }
     home.expectConversation(...prompts);
-    // What Claude writes as its process ends comes after our copy was made, and is no part of the conversation.
+    // Claude writes more when its process ends. Our copy was made before, and those lines are not part of the conversation.
     expect(copied).toBeGreaterThan(before.length / 2);
     expect(readFileSync(file).subarray(0, copied).equals(before.subarray(0, copied))).toBe(true);
   });
 
-  test('forks are independent, also in another directory: each has only its own codewords', async () => {
+  test('a fork in another directory and the original each have only their own prompts', async () => {
     const { home, prompts, tl } = chat;
     await tl.engine.fork('chat', { turn: 2, key: 'fork', cwd: home.directory('other') });
     const { receipt } = await tl.conversation('fork').ask(codeword('flint'));
@@ -77,19 +77,19 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     home.expectConversation(FIRST, SECOND, codeword('flint'), 'Go on.');
   });
 
-  test('ten prompts at once from two processes: each request has all that came before it', async () => {
+  test('when two processes send ten prompts at once, each request has all earlier ones', async () => {
     await using home = await ClaudeHome.make(adapter);
     const hosts = await Promise.all([home.host(), home.host()]);
     const words = Array.from({ length: 10 }, (_, i) => codeword(`word-${i + 1}`));
     await Promise.all(words.map((word, i) => hosts[i % 2]?.calls.ask('chat', word)));
     const requests = home.model.requests.filter(({ side }) => !side).map((request) => conversationOf(request));
     expect(requests).toHaveLength(10);
-    const order = requests.map((prompts) => prompts.at(-1)?.text ?? '');
+    const order = requests.map((messages) => messages.at(-1)?.text ?? '');
     expect(order.toSorted()).toEqual(words.toSorted());
-    for (const [k, prompts] of requests.entries()) expect(prompts).toEqual(withAnswers(order.slice(0, k + 1)));
+    for (const [k, messages] of requests.entries()) expect(messages).toEqual(withAnswers(order.slice(0, k + 1)));
   });
 
-  test('a damaged transcript is not resumed, and the context comes from our records', async () => {
+  test('a damaged transcript is not resumed: a new one is written from our records', async () => {
     const { home, prompts } = chat;
     const { file } = await chat.session();
     await chat.reopen(() => {
@@ -104,7 +104,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect(receipt.tried).toMatchObject([{ rung: 'resume' }]);
   });
 
-  test('a transcript with an edited line is not resumed, though its position is the same', async () => {
+  test('a transcript with edited text is not resumed, although its position is the same', async () => {
     const { home, prompts } = chat;
     const { id, file } = await chat.session();
     await chat.reopen(() => writeFileSync(file, readFileSync(file, 'utf8').replaceAll('birch', 'FORGED')));
@@ -116,7 +116,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect((await chat.tl.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
   });
 
-  test('when somebody resumes the session between two turns, it is diverged, and nothing of theirs is used', async () => {
+  test('a session that somebody else resumed between two turns is diverged, and their prompt is not used', async () => {
     const { home, prompts, cwd } = chat;
     const { id } = await chat.session();
     await chat.reopen(async () => {

@@ -10,14 +10,15 @@ import { killAgent, sentTo } from '../../../e2e/support/stored.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../../support/claude-home.ts';
 
 export function crashes(adapter: ClaudeAdapter): void {
-  test('when Throughline is killed while a tool runs, the effect happens once, the turn is interrupted, and the next one knows', async () => {
+  test('after a kill of Throughline during a tool the turn is interrupted, the tool does not run again, and the next turn says so', async () => {
     await using home = await ClaudeHome.make(adapter);
     const cwd = home.directory('work');
     const effects = join(cwd, 'effects.log');
     const host = await home.host();
     await host.calls.ask('chat', FIRST, { cwd });
-    const asked = host.calls.ask('chat', bash('echo line >> effects.log; sleep 60; echo late >> effects.log'));
-    asked.catch(() => {});
+    // The host is killed before it can answer.
+    const unanswered = host.calls.ask('chat', bash('echo line >> effects.log; sleep 60; echo late >> effects.log'));
+    unanswered.catch(() => {});
     await until('the tool runs', () => existsSync(effects));
     await until('its call is stored', () => hasStoredUpdate(host.engine, 'chat', 'effects.log'));
     await host.kill();
@@ -35,7 +36,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     expect(readFileSync(effects, 'utf8')).toBe('line\n');
   });
 
-  test('when Throughline is killed and Claude works on to the end, the turn is completed, and the session has it', async () => {
+  test('when Throughline is killed and Claude finishes its answer, the turn is completed, and the session has it', async () => {
     await using home = await ClaudeHome.make(adapter);
     const cwd = home.directory('work');
     const host = await home.host();
@@ -46,11 +47,11 @@ export function crashes(adapter: ClaudeAdapter): void {
       bash('echo again >> effects.log'),
       'model: say The codeword is birch.',
     ].join('\n');
-    host.calls.ask('chat', prompt).catch(() => {});
+    host.calls.ask('chat', prompt).catch(() => {}); // the host is killed before it can answer
     await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
     await host.kill();
     writeFileSync(join(cwd, 'go'), '');
-    await until('Claude has written the end', () =>
+    await until('Claude has written the end of its answer', () =>
       home.transcripts().some((file) => readFileSync(file, 'utf8').includes('"text":"The codeword is birch."')),
     );
     const tl = await home.open();
@@ -69,13 +70,13 @@ export function crashes(adapter: ClaudeAdapter): void {
         { type: 'text', text: 'The codeword is birch.' },
       ],
     });
-    // The session has it, so nothing is told again.
+    // The session has the turn, so nothing is delivered again.
     expect(receipt).toMatchObject({ rung: 'resume', carried: 2, delivered: 0, unsettled: false, proof: 'proved' });
     expect(reply).toContain('amber, birch');
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('begun\nended\nagain\n');
   });
 
-  test('when Claude is killed while a tool runs, the tool ends with it, and the turn says how it ended', async () => {
+  test('when Claude is killed during a tool, the tool ends with it, and the turn is interrupted with the reason', async () => {
     await using home = await ClaudeHome.make(adapter);
     const cwd = home.directory('work');
     const tl = await home.open();
@@ -100,25 +101,26 @@ export function crashes(adapter: ClaudeAdapter): void {
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\n');
   });
 
-  test('when Throughline is killed while Claude is warm, the next process ends Claude, also without a prompt', async () => {
+  test('when Throughline is killed while Claude is warm, the next process ends Claude before any prompt', async () => {
     await using home = await ClaudeHome.make(adapter);
     const host = await home.host();
     const { turn } = await host.calls.ask('chat', FIRST);
     const claude = sentTo(home, turn.id);
     const { pid } = claude;
     onTestFinished(async () => void (await systemProcesses.end(claude)));
-    // It would notice that its input has ended; one that hangs does not.
+    // A running Claude ends when its input is closed. A stopped one does not.
     process.kill(pid, 'SIGSTOP');
     await host.kill();
     expect(isAlive(pid)).toBe(true);
     await home.open();
-    await until('Claude is gone', () => !isAlive(pid));
+    await until('Claude has ended', () => !isAlive(pid));
   });
 
-  test('a replay calls the model once for each turn and runs no tool; afterwards tools run', async (context) => {
+  test('a replay calls the model once for each turn and runs no tool; after it tools run again', async (context) => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
-    if (!(await tl.engine.agents())[0]?.traits?.noTools) context.skip('no profile without tools is proved');
+    if (!(await tl.engine.agents())[0]?.traits?.noTools)
+      context.skip('this Claude has no proved profile without tools');
     const cwd = home.directory('work');
     const effects = join(cwd, 'effects.log');
     const chat = tl.conversation('chat', { cwd });

@@ -6,30 +6,30 @@ import { ended, event, until } from '../../../e2e/support/conversations.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, SharedChat, THIRD } from '../../support/claude-home.ts';
 
 export function inATurn(adapter: ClaudeAdapter): void {
-  describe('of one conversation', () => turnsOfOneConversation(adapter));
+  describe('in one conversation:', () => turnsOfOneConversation(adapter));
 
-  test('a limit ends a turn: of a tool that never ends, and of spending', async () => {
+  test('a turn is interrupted by the limit for silence, and by the limit for spending', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const cwd = home.directory('work');
     const stuck = tl.conversation('stuck', { cwd });
-    // Claude runs by then: its start is not what is limited.
+    // Claude is started here, so that its start does not count as silence.
     await stuck.ask(FIRST);
     const { turn } = await stuck.send(bash('echo $$ > pid; exec sleep 600'), { limits: { stallSeconds: 8 } }).accepted;
     expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
     const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
     await until('the tool has ended', () => !isAlive(pid));
     expect((await stuck.ask(SECOND)).turn.state).toBe('completed');
-    // Every request to the model is thousands of tokens: the first one spends the limit, and the second is never answered.
+    // Every request to the model has thousands of tokens: the first one spends the limit, and the second is never answered.
     const chat = tl.conversation('spent', { cwd, limitPerDay: '500 tokens' });
-    const two = [bash('echo first >> said'), 'model: slow 60000ms', bash('echo second >> said')].join('\n');
-    const spent = await ended(tl.engine, (await chat.send(two).accepted).turn);
+    const twoRequests = [bash('echo first >> said'), 'model: slow 60000ms', bash('echo second >> said')].join('\n');
+    const spent = await ended(tl.engine, (await chat.send(twoRequests).accepted).turn);
     expect(spent).toMatchObject({ state: 'interrupted', failure: { code: 'over_budget' } });
     expect(readFileSync(join(cwd, 'said'), 'utf8')).toBe('first\n');
     await expect(chat.ask(FIRST)).rejects.toMatchObject({ code: 'over_budget' });
   });
 
-  test('nothing is sent when Claude could not write its transcript', async () => {
+  test('nothing is sent if Claude cannot write its transcript', async () => {
     await using home = await ClaudeHome.make(adapter);
     writeFileSync(join(home.config, 'projects'), 'in the way');
     const tl = await home.open();
@@ -39,7 +39,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
   });
 }
 
-/** The tests run one after another in one conversation. */
+/** The tests share one conversation: each continues after the turns of the tests before it. */
 function turnsOfOneConversation(adapter: ClaudeAdapter): void {
   let chat: SharedChat;
   beforeAll(async () => {
@@ -47,7 +47,7 @@ function turnsOfOneConversation(adapter: ClaudeAdapter): void {
   });
   afterAll(() => chat[Symbol.asyncDispose]());
 
-  test('usage is what the turn added, also after a restart', async () => {
+  test('the usage of a turn is only its own, also after a restart', async () => {
     const before = { ...chat.home.model.served };
     const usages = [];
     for (const prompt of [FIRST, SECOND]) usages.push((await chat.ask(prompt)).turn.usage);
@@ -63,7 +63,7 @@ function turnsOfOneConversation(adapter: ClaudeAdapter): void {
     expect(sum(usages.map((usage) => usage?.outputTokens))).toBe(outputTokens - before.outputTokens);
   });
 
-  test('the model gets the prompt literally: no command, file or shell is made of it', async () => {
+  test('the model gets the prompt unchanged, also if it looks like a command, a file or a shell command', async () => {
     const { home, cwd, prompts } = chat;
     writeFileSync(join(cwd, 'notes.txt'), 'sequoia');
     for (const prompt of [FIRST, '/clear', '/compact', '@notes.txt', '!touch effect', '#remember', '/exit'])
@@ -73,10 +73,10 @@ function turnsOfOneConversation(adapter: ClaudeAdapter): void {
     expect(existsSync(join(cwd, 'effect'))).toBe(false);
   });
 
-  test('the usage of the turn includes its subagents', async () => {
+  test('the usage of a turn includes its subagents', async () => {
     const before = { ...chat.home.model.served };
-    const errand = { description: 'an errand', prompt: 'model: say Done.', subagent_type: 'general-purpose' };
-    const { turn } = await chat.ask(`model: tool Agent ${JSON.stringify(errand)}`);
+    const task = { description: 'an errand', prompt: 'model: say Done.', subagent_type: 'general-purpose' };
+    const { turn } = await chat.ask(`model: tool Agent ${JSON.stringify(task)}`);
     const { answers, inputTokens, outputTokens } = chat.home.model.served;
     expect(answers - before.answers).toBe(3);
     expect(turn.usage).toMatchObject({
@@ -86,7 +86,7 @@ function turnsOfOneConversation(adapter: ClaudeAdapter): void {
     });
   });
 
-  test('a cancelled turn ends as cancelled, and the next one includes it', async () => {
+  test('a cancelled turn ends as cancelled, and the next request has it with that outcome', async () => {
     const { home, tl } = chat;
     await chat.ask(FIRST);
     expect(JSON.stringify(home.model.lastRequest()?.messages)).not.toContain('chunk');
@@ -96,20 +96,20 @@ function turnsOfOneConversation(adapter: ClaudeAdapter): void {
     expect((await ended(tl.engine, turn)).state).toBe('cancelled');
     const { reply } = await chat.ask('Which codewords have you seen?');
     expect(reply).toContain('amber');
-    const told = JSON.stringify(home.model.lastRequest()?.messages);
-    expect(told).toContain('chunk 1');
+    const messages = JSON.stringify(home.model.lastRequest()?.messages);
+    expect(messages).toContain('chunk 1');
     const { length } = await tl.engine.turns('chat');
-    expect(told).toContain(`[turn ${length - 1}] did not complete: cancelled`);
+    expect(messages).toContain(`[turn ${length - 1}] did not complete: cancelled`);
   });
 
-  test('an overloaded API is tried again within the turn; a broken answer is not kept twice', async () => {
+  test('Claude repeats a request to an overloaded API, and a cut answer is in the reply only once', async () => {
     const { turn } = await chat.ask('model: fail 529 1 times');
     const { reply } = await chat.ask('model: stream 4 20ms\nmodel: break 1 times');
     expect(turn.state).toBe('completed');
     expect(reply).toBe('chunk 1 chunk 2 chunk 3 chunk 4 ');
   });
 
-  test('a denied permission stops the tool and not the turn; an allowed one lets it run', async () => {
+  test('a tool runs only if its permission is allowed, and the turn completes in both cases', async () => {
     const { cwd, tl } = chat;
     const file = join(cwd, 'effect');
     const prompt = bash('touch effect');
@@ -124,7 +124,7 @@ function turnsOfOneConversation(adapter: ClaudeAdapter): void {
       expect(existsSync(file)).toBe(kind !== 'reject_once');
     }
     rmSync(file);
-    await chat.ask(prompt); // not asked again
+    await chat.ask(prompt); // allow_always: no further permission is needed
     expect(existsSync(file)).toBe(true);
     expect(existsSync(join(cwd, '.claude'))).toBe(false);
   });

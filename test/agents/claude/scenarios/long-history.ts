@@ -3,7 +3,7 @@ import { type ClaudeAdapter, ClaudeHome } from '../../support/claude-home.ts';
 import { exportedConversation } from '../../support/long-conversation.ts';
 
 export function longHistory(adapter: ClaudeAdapter): void {
-  test('a thousand turns that Claude never saw are restored without a model call; what is dropped is counted', async () => {
+  test('a thousand turns of another agent are restored without a model call, and dropped ones are counted', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const words = Array.from({ length: 1_000 }, (_, i) => `word-${i + 1}`);

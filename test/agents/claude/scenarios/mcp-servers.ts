@@ -1,4 +1,4 @@
-// MCP servers that the settings of an agent name.
+// MCP servers in the settings of an agent.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,21 +12,22 @@ const PROGRAM = join(import.meta.dirname, '../../support/mcp/notes.ts');
 const TOKEN = 'tk-4b1d-of-the-server';
 const NOTE = `The note says ${[...TOKEN].reverse().join('')}.`;
 const READ = 'model: tool mcp__notes__read {}';
-/** What the person allows; also what the project would start by itself, if it were asked. */
+/** Settings of the user. They also allow Claude to start the servers of a project. */
 const ALLOWED = { permissions: { allow: ['mcp__notes', 'mcp__web'] }, enableAllProjectMcpServers: true };
 
-/** Claude would offer a tool by which the model finds these; the stand-in looks for none. */
-const OFFERED = { ENABLE_TOOL_SEARCH: 'false' };
+/** Claude offers the tools of the servers directly, because the stand-in model does not use its tool search. */
+const NO_TOOL_SEARCH = { ENABLE_TOOL_SEARCH: 'false' };
 
+/** A home whose Claude has these MCP servers. */
 async function withServers(adapter: ClaudeAdapter, servers: (root: string) => unknown): Promise<ClaudeHome> {
-  const home = await ClaudeHome.make(adapter, ALLOWED, OFFERED);
+  const home = await ClaudeHome.make(adapter, ALLOWED, NO_TOOL_SEARCH);
   home.settings = { agents: { claude: { ...home.claude, options: { mcpServers: servers(home.path) as never } } } };
   return home;
 }
 
 const traceIn = (root: string) => join(root, 'notes.log');
 
-/** With a server that keeps a trace. */
+/** A home with one server, which is a program and writes a trace. */
 function withNotes(adapter: ClaudeAdapter, more: Record<string, string> = {}): Promise<ClaudeHome> {
   return withServers(adapter, (root) => {
     const env = Object.entries({ TRACE: traceIn(root), TOKEN, ...more }).map(([name, value]) => ({ name, value }));
@@ -34,21 +35,21 @@ function withNotes(adapter: ClaudeAdapter, more: Record<string, string> = {}): P
   });
 }
 
-/** Every start of that server, and every call of its tool. */
-function happened({ path }: ClaudeHome): string[] {
+/** The trace of the server: `started` for every start, `called` for every call of its tool. */
+function traceOf({ path }: ClaudeHome): string[] {
   const trace = traceIn(path);
   return existsSync(trace) ? readFileSync(trace, 'utf8').trimEnd().split('\n') : [];
 }
 
-/** Reads the note in one more turn, and says how its session came about and what the server saw meanwhile. */
-async function reads(home: ClaudeHome, tl: Throughline, key = 'chat', restore = {}): Promise<string[]> {
-  const before = happened(home).length;
+/** Runs a turn that reads the note. Returns the rung of its restore, and what the turn added to the trace. */
+async function readNote(home: ClaudeHome, tl: Throughline, key = 'chat', restore = {}): Promise<string[]> {
+  const before = traceOf(home).length;
   const { receipt } = await tl.conversation(key).ask(READ, { restore });
   expect(home.model.lastRequest()?.messages.at(-1)?.toolResults[0]?.text).toBe(NOTE);
-  return [receipt.rung, ...happened(home).slice(before)];
+  return [receipt.rung, ...traceOf(home).slice(before)];
 }
 
-/** The tests run one after another in one conversation, which has a server that is a program and one with an address. */
+/** The tests share one conversation with two servers: a program and an HTTP server. */
 function inOneConversation(adapter: ClaudeAdapter): void {
   let web: Awaited<ReturnType<typeof startWebNotes>>;
   let home: ClaudeHome;
@@ -70,29 +71,29 @@ function inOneConversation(adapter: ClaudeAdapter): void {
     await web[Symbol.asyncDispose]();
   });
 
-  test('new, resumed and rewritten sessions have them; the project’s own servers are not started', async () => {
-    expect(happened(home)).toEqual(['started']);
-    expect(await reads(home, tl)).toEqual(['live', 'called']);
+  test('live, resumed and rewritten sessions have the servers; those of the project are not started', async () => {
+    expect(traceOf(home)).toEqual(['started']);
+    expect(await readNote(home, tl)).toEqual(['live', 'called']);
     await tl.close();
     tl = await home.open();
-    expect(await reads(home, tl)).toEqual(['resume', 'started', 'called']);
+    expect(await readNote(home, tl)).toEqual(['resume', 'started', 'called']);
     await tl.close();
     rmSync(join(home.config, 'projects'), { recursive: true });
     tl = await home.open();
-    expect(await reads(home, tl)).toEqual(['rehydrate', 'started', 'called']);
+    expect(await readNote(home, tl)).toEqual(['rehydrate', 'started', 'called']);
     expect(existsSync(join(home.path, 'spied'))).toBe(false);
   });
 
-  test('a server with an address gets its headers', async () => {
+  test('an HTTP server gets its headers', async () => {
     await tl.conversation('chat').ask('model: tool mcp__web__read {}');
     expect(home.model.lastRequest()?.messages.at(-1)?.toolResults[0]?.text).toBe(NOTE);
   });
 
-  test('their secrets are in no argument, environment, file or answer', async () => {
+  test('secrets of the servers are in no argument, environment, file or answer', async () => {
     const { turn } = await tl.conversation('chat').ask(READ);
     if (process.platform === 'linux') {
-      for (const what of ['cmdline', 'environ']) {
-        expect(readFileSync(`/proc/${sentTo(home, turn.id).pid}/${what}`, 'latin1')).not.toContain(TOKEN);
+      for (const file of ['cmdline', 'environ']) {
+        expect(readFileSync(`/proc/${sentTo(home, turn.id).pid}/${file}`, 'latin1')).not.toContain(TOKEN);
       }
     }
     expect(JSON.stringify(await tl.engine.agents())).not.toContain(TOKEN);
@@ -105,7 +106,7 @@ function inOneConversation(adapter: ClaudeAdapter): void {
 }
 
 export function mcpServers(adapter: ClaudeAdapter): void {
-  describe('in one conversation', () => inOneConversation(adapter));
+  describe('in one conversation:', () => inOneConversation(adapter));
 
   test('a server that does not start fails the turn with the reason, and nothing is sent', async () => {
     await using web = await startWebNotes('Bearer another', NOTE);
@@ -124,22 +125,22 @@ export function mcpServers(adapter: ClaudeAdapter): void {
   });
 }
 
-/** What does not depend on how a server is named to Claude. */
+/** Scenarios that do not depend on how the adapter passes the servers to Claude. */
 export function sessionsWithMcpServers(adapter: ClaudeAdapter): void {
-  test('a fork has them, and so has a session after a replay, which itself starts none', async () => {
+  test('a fork and a replayed session have the servers, and the replay itself starts none', async () => {
     await using home = await withNotes(adapter);
     const tl = await home.open();
-    expect(await reads(home, tl)).toEqual(['new', 'started', 'called']);
+    expect(await readNote(home, tl)).toEqual(['new', 'started', 'called']);
     await tl.engine.fork('chat', { turn: 1, key: 'fork' });
-    expect(await reads(home, tl, 'fork')).toEqual(['rehydrate', 'started', 'called']);
-    expect(await reads(home, tl, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
+    expect(await readNote(home, tl, 'fork')).toEqual(['rehydrate', 'started', 'called']);
+    expect(await readNote(home, tl, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
   });
 
   test('a turn can be cancelled while a slow server starts', async () => {
     await using home = await withNotes(adapter, { SLOW_MS: '600000' });
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').send(FIRST).accepted;
-    await until('the server is being waited for', () => happened(home).length > 0);
+    await until('the server has been started', () => traceOf(home).length > 0);
     await tl.engine.cancel(turn.id);
     expect((await ended(tl.engine, turn)).state).toBe('cancelled');
     expect(home.model.requests).toEqual([]);

@@ -2,8 +2,8 @@ import { describe, test } from 'vitest';
 import { findClaude, type InstalledClaude, NOT_INSTALLED } from '../../support/claude.ts';
 import type { ClaudeAdapter } from '../../support/claude-home.ts';
 import { apiErrors } from './api-errors.ts';
-import { byItself } from './by-itself.ts';
 import { chosenIds } from './chosen-ids.ts';
+import { cleanup } from './cleanup.ts';
 import { condensed } from './condensed.ts';
 import { contextKept } from './context-kept.ts';
 import { crashes } from './crashes.ts';
@@ -13,41 +13,41 @@ import { inATurn } from './in-a-turn.ts';
 import { longHistory } from './long-history.ts';
 import { mcpServers, sessionsWithMcpServers } from './mcp-servers.ts';
 import { oneStorage } from './one-storage.ts';
-import { sweep } from './sweep.ts';
-import { untaken } from './untaken.ts';
+import { stoppedPrompts } from './stopped-prompts.ts';
 import { whileWarm } from './while-warm.ts';
+import { withoutPrompt } from './without-prompt.ts';
 
 type Scenarios = (adapter: ClaudeAdapter, claude: InstalledClaude) => void;
 
-/** What depends on how Claude is run: its process, its arguments, its messages, its questions. */
+/** Scenarios that depend on how an adapter runs Claude: its process, arguments, messages and permissions. */
 const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
-  ['in a turn', inATurn],
-  ['and MCP servers', mcpServers],
+  ['in a turn:', inATurn],
+  ['with MCP servers:', mcpServers],
 ];
 
 /**
- * What Claude's files say, what is restored from them, and how its process ends: both adapters use the same code for it
- * (`src/agents/claude/session`, `transcript`). `npm test` tries each with the adapter that is named here, `npm run test:long` with both.
+ * Scenarios about Claude's files, restores and the end of its process. Both adapters share the code for these
+ * (`src/agents/claude/session`, `transcript`). `npm test` runs each with the adapter that is named here, `npm run test:long` with both.
  */
 const WITH_ONE: readonly (readonly [name: string, scenarios: Scenarios, adapter: ClaudeAdapter])[] = [
-  ['while it is warm', whileWarm, 'claude-sdk'],
-  ['and MCP servers of a fork, and slow ones', sessionsWithMcpServers, 'claude-cli'],
-  ['after a crash, and in a replay', crashes, 'claude-sdk'],
-  ['without a prompt', byItself, 'claude-cli'],
-  ['and an id that the caller chose', chosenIds, 'claude-cli'],
-  ['and a prompt that it does not take', untaken, 'claude-sdk'],
-  ['keeps its context', contextKept, 'claude-cli'],
-  ['and a long history', longHistory, 'claude-cli'],
-  ['and its own summary', condensed, 'claude-sdk'],
-  ['and errors of the API', apiErrors, 'claude-sdk'],
-  ['and other users of its session', foreignHands, 'claude-cli'],
-  ['and a full disk', fullDisk, 'claude-sdk'],
-  ['and its deletion of old transcripts', sweep, 'claude-cli'],
-  ['under two names', oneStorage, 'claude-sdk'],
+  ['while its process is warm:', whileWarm, 'claude-sdk'],
+  ['with MCP servers of a fork, and slow ones:', sessionsWithMcpServers, 'claude-cli'],
+  ['after a crash, and in a replay:', crashes, 'claude-sdk'],
+  ['without a prompt:', withoutPrompt, 'claude-cli'],
+  ['with a session id of the caller:', chosenIds, 'claude-cli'],
+  ['with a hook that stops prompts:', stoppedPrompts, 'claude-sdk'],
+  ['keeps its context:', contextKept, 'claude-cli'],
+  ['with a long history:', longHistory, 'claude-cli'],
+  ['with its own summary:', condensed, 'claude-sdk'],
+  ['with errors of the API:', apiErrors, 'claude-sdk'],
+  ['with other users of its session:', foreignHands, 'claude-cli'],
+  ['with a full disk:', fullDisk, 'claude-sdk'],
+  ['and deleted or kept transcripts:', cleanup, 'claude-cli'],
+  ['under two agent names:', oneStorage, 'claude-sdk'],
 ];
 const LONG = process.env.THROUGHLINE_LONG === '1';
 
-/** What the real program does with a conversation of ours, however it is run. */
+/** All scenarios for one adapter. */
 export function claudeScenarios(adapter: ClaudeAdapter): void {
   const claude = findClaude();
   if (claude === null) {

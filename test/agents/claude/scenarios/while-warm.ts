@@ -1,4 +1,4 @@
-// What happens to Claude and its files while its process waits for the next turn.
+// Claude's files change while its process waits for the next turn, or during a turn.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
   });
   afterAll(() => chat[Symbol.asyncDispose]());
 
-  test('when somebody resumes the session while it is warm, it is not used again, and nothing of theirs is used', async () => {
+  test('a session that somebody else resumes is diverged, and their prompt is not used', async () => {
     const { home, cwd, prompts } = chat;
     const { id } = await chat.session();
     await runClaude(claude, ['--resume', id, codeword('foreign')], { cwd, env: home.env });
@@ -36,7 +36,7 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     expect((await chat.tl.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
   });
 
-  test('files that are deleted while it is warm are written back', async () => {
+  test('deleted files are written back', async () => {
     const { home, prompts } = chat;
     rmSync(join(home.config, 'projects'), { recursive: true, maxRetries: 5 });
     const { receipt } = await chat.ask(codeword('ebony'));
@@ -44,24 +44,25 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, proof: 'proved' });
   });
 
-  test('when its files are deleted during a turn, nothing counts as proved, and the context is restored', async () => {
+  test('when its files are deleted during a turn, the turn is not proved, and the next one has the whole context', async () => {
     const { home, cwd, prompts } = chat;
     writeFileSync(join(cwd, 'hold'), '');
-    const asked = chat.ask(`${bash('touch begun; while [ -e hold ]; do sleep 0.1; done')}\n${codeword('flint')}`);
+    const answer = chat.ask(`${bash('touch begun; while [ -e hold ]; do sleep 0.1; done')}\n${codeword('flint')}`);
     await until('the tool runs', () => existsSync(join(cwd, 'begun')));
     await home.toolCallWritten();
     rmSync(join(home.config, 'projects'), { recursive: true, maxRetries: 5 });
     rmSync(join(cwd, 'hold'));
-    expect((await asked).receipt.proof).not.toBe('proved');
+    expect((await answer).receipt.proof).not.toBe('proved');
     await chat.reopen();
     const { receipt } = await chat.ask(codeword('grape'));
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: prompts.length - 1, proof: 'proved' });
     const request = home.model.lastRequest();
-    const told = JSON.stringify(request && conversationOf(request));
-    for (const prompt of [FIRST, SECOND, THIRD, codeword('flint'), codeword('grape')]) expect(told).toContain(prompt);
+    const messages = JSON.stringify(request && conversationOf(request));
+    for (const prompt of [FIRST, SECOND, THIRD, codeword('flint'), codeword('grape')])
+      expect(messages).toContain(prompt);
   });
 
-  test('with a home in the sandbox nothing is kept in the user’s own', async () => {
+  test('with the option home: sandbox, Claude writes nothing to the home of the user', async () => {
     await using home = await ClaudeHome.make(adapter, {}, {}, { home: 'sandbox' });
     const tl = await home.open();
     await threeTurns(tl);

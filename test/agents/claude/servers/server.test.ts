@@ -7,7 +7,7 @@ import { serveProcess } from '../../../e2e/http/support/served-process.ts';
 import { until } from '../../../faults/harness/until.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from '../../support/claude.ts';
 
-test('a server without settings, with key and address in its environment, answers the first prompt to Claude', async (context) => {
+test('a server without settings uses the Claude on PATH, with the key and address of its environment', async (context) => {
   const { program } = claudeOrSkip(context);
   const model = await startModel();
   const home = new CliHome();
@@ -19,15 +19,15 @@ test('a server without settings, with key and address in its environment, answer
     const env = { ...environment, PATH: `${bin}${delimiter}${PATH}`, THROUGHLINE_CONFIG: '' };
     const { caller, running } = await serveProcess(home, '--demo', { env });
     await caller.ok('POST', '/conversations', { key: 'first' });
-    const told = await caller.ok('POST', '/conversations/first/turns', { prompt: 'The codeword is amber.' });
-    expect(told.turn.agent).toBe('claude');
-    expect(await caller.finished(told.turn)).toMatchObject({ turn: { state: 'completed', failure: null } });
-    const asked = await caller.ok('POST', '/conversations/first/turns', { prompt: 'Which codewords have you seen?' });
-    expect((await caller.finished(asked.turn)).reply).toContain('I have seen these codewords: amber.');
-    // The demo is the same Claude, but its model is its own: the person's is asked nothing by it.
-    const at = '/conversations/demo-claude';
-    await until('the demo was answered', async () => (await caller.ok('GET', at)).head === 2);
-    const { conversation, turns } = await caller.ok('GET', `${at}/view`);
+    const first = await caller.ok('POST', '/conversations/first/turns', { prompt: 'The codeword is amber.' });
+    expect(first.turn.agent).toBe('claude');
+    expect(await caller.finished(first.turn)).toMatchObject({ turn: { state: 'completed', failure: null } });
+    const second = await caller.ok('POST', '/conversations/first/turns', { prompt: 'Which codewords have you seen?' });
+    expect((await caller.finished(second.turn)).reply).toContain('I have seen these codewords: amber.');
+    // The demo runs the same Claude with its own scripted model. It sends no request to the model of the user.
+    const demo = '/conversations/demo-claude';
+    await until('the demo was answered', async () => (await caller.ok('GET', demo)).head === 2);
+    const { conversation, turns } = await caller.ok('GET', `${demo}/view`);
     expect(conversation.title).toBe('Demo: the real Claude, a scripted model');
     expect(turns[1].reply).toContain('I have seen these codewords: amber-heron.');
     expect(JSON.stringify(model.requests)).not.toContain('amber-heron');
@@ -39,15 +39,15 @@ test('a server without settings, with key and address in its environment, answer
   }
 });
 
-test('the demo of a server runs the real Claude, and ignores the user’s login, cloud and proxy', async (context) => {
+test('the demo of a server runs the real Claude without the login, cloud and proxy of the user', async (context) => {
   claudeOrSkip(context);
   const home = new CliHome();
   try {
     mkdirSync(join(home.path, 'home', 'agents'), { recursive: true });
     symlinkSync(packageFolder, join(home.path, 'home', 'agents', 'claude'));
-    const elsewhere = {
+    const ofUser = {
       ANTHROPIC_BASE_URL: 'http://127.0.0.1:9',
-      ANTHROPIC_API_KEY: 'sk-of-the-person',
+      ANTHROPIC_API_KEY: 'sk-of-the-user',
       ANTHROPIC_AUTH_TOKEN: 'x',
       ANTHROPIC_MODEL: 'theirs',
       CLAUDE_CODE_OAUTH_TOKEN: 'x',
@@ -57,8 +57,8 @@ test('the demo of a server runs the real Claude, and ignores the user’s login,
       HTTPS_PROXY: 'http://127.0.0.1:9',
       HTTP_PROXY: 'http://127.0.0.1:9',
     };
-    const person = userHome(home.path, { env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
-    const env = { ...elsewhere, HOME: person, THROUGHLINE_CONFIG: '' };
+    const userFolder = userHome(home.path, { env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
+    const env = { ...ofUser, HOME: userFolder, THROUGHLINE_CONFIG: '' };
     const running = home.start(['serve', '--demo', '--port', '0'], { env });
     await running.until('stdout', /Press Ctrl-C to stop\./);
     expect(running.stdout).toContain('Its agent is the real Claude. Its model is scripted');
@@ -70,7 +70,7 @@ test('the demo of a server runs the real Claude, and ignores the user’s login,
       ['completed', null],
     ]);
     expect(turns[1].reply).toContain('amber-heron');
-    expect(readdirSync(join(person, '.claude'))).toEqual(['settings.json']);
+    expect(readdirSync(join(userFolder, '.claude'))).toEqual(['settings.json']);
     running.kill('SIGINT');
     expect(await running.ended).toMatchObject({ code: 0 });
   } finally {

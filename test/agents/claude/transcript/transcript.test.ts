@@ -1,4 +1,4 @@
-// What src/agents/claude/transcript says of Claude's files, held against the real Claude (2.1.325).
+// What src/agents/claude/transcript assumes about Claude's files, checked with the real Claude (2.1.325).
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,24 +6,24 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { blocksOf, type Entry, type EntryBlock, isLink } from '../../../../src/agents/claude/transcript/entries.ts';
 import { modelForTests } from '../../../model/speaking.ts';
 import {
-  type ClaudePlace,
-  claudePlace,
-  rehydrate,
-  standing,
-  toldBy,
-  toldTo,
+  type ClaudeSetup,
+  claudeSetup,
+  linesOfEntries,
+  linesOfRequest,
   toolPart,
+  transcriptState,
   turnRecord,
+  writeTranscript,
 } from './transcripts.ts';
 
 const model = modelForTests();
 const scratch = mkdtempSync(join(tmpdir(), 'throughline-transcript-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const three = [turnRecord(1), turnRecord(2), turnRecord(3)];
+const threeTurns = [turnRecord(1), turnRecord(2), turnRecord(3)];
 const uuid = () => crypto.randomUUID();
 
-describe('a history that we write', { timeout: 300_000 }, () => {
+describe('a transcript that we write', { timeout: 300_000 }, () => {
   const parts = (n: number) => [
     { type: 'text', text: `I look ${n}.` } as const,
     toolPart(`call-${n}`, n % 6 === 0 ? { status: 'unknown', output: null } : { name: 'Read file' }),
@@ -33,66 +33,70 @@ describe('a history that we write', { timeout: 300_000 }, () => {
   ];
 
   test.for([3, 50, 1_000])(
-    'of %i turns is resumed as turns: prompts, answers, calls, results',
+    'of %i turns reaches the model with all prompts, answers, calls and results',
     async (turns, context) => {
-      const place = claudePlace(context, model.current, scratch);
+      const setup = claudeSetup(context, model.current, scratch);
       const records = Array.from({ length: turns }, (_, i) => {
         return turnRecord(i + 1, {
           ...(i % 2 === 1 ? { parts: parts(i + 1) } : {}),
           agent: i % 5 === 0 ? 'other' : 'claude',
         });
       });
-      const entries = await rehydrate(place, records);
-      const before = await standing(place.file);
+      const entries = await writeTranscript(setup, records);
+      const before = await transcriptState(setup.file);
       expect(before).toMatchObject({ whole: true, position: `${entries.length}:${entries.at(-1)?.uuid}` });
-      const { run, request } = await place.resume('now');
-      expect(run.result).toMatchObject({ is_error: false, session_id: place.id });
-      expect(toldTo(request)).toEqual([...toldBy(entries), 'user: now']);
+      const { run, request } = await setup.resume('now');
+      expect(run.result).toMatchObject({ is_error: false, session_id: setup.id });
+      expect(linesOfRequest(request)).toEqual([...linesOfEntries(entries), 'user: now']);
       expect(JSON.stringify(request?.raw)).not.toContain('thought 2');
-      // The proof after: what Claude appended hangs on our last entry.
-      const appended = linesOf(place.file).slice(entries.length);
+      // The first entry that Claude appended has our last entry as its parent.
+      const appended = entriesIn(setup.file).slice(entries.length);
       expect(appended.find(isLink)?.parentUuid).toBe(entries.at(-1)?.uuid);
-      expect((await standing(place.file))?.whole).toBe(true);
+      expect((await transcriptState(setup.file))?.whole).toBe(true);
     },
   );
 
-  test('keeps images, and the outcomes of turns that did not complete', async (context) => {
-    const place = claudePlace(context, model.current, scratch);
+  test('has the images, and the outcomes of turns that did not complete', async (context) => {
+    const setup = claudeSetup(context, model.current, scratch);
     const image = { type: 'image', mimeType: 'image/png', data: PIXEL } as const;
-    const entries = await rehydrate(place, [
+    const entries = await writeTranscript(setup, [
       turnRecord(1, { prompt: [image, { type: 'text', text: 'what is this?' }] }),
       turnRecord(2, { outcome: 'interrupted', parts: [toolPart('x', { status: 'unknown', output: null })] }),
       turnRecord(3, { outcome: 'cancelled', parts: [] }),
     ]);
-    const { request } = await place.resume('now');
-    const texts = toldTo(request);
-    expect(texts).toEqual([...toldBy(entries).filter((said) => said !== 'user: undefined'), 'user: now']);
+    const { request } = await setup.resume('now');
+    const texts = linesOfRequest(request);
+    // An image has no text.
+    expect(texts).toEqual([...linesOfEntries(entries).filter((line) => line !== 'user: undefined'), 'user: now']);
     expect(texts).toContain('assistant: [This turn did not complete: interrupted]');
     expect(JSON.stringify(request?.raw)).toContain(PIXEL);
   });
 
-  // AGENT-FACTS has "model persists": it is taken from the last answer of the file, if Claude knows it.
-  test('does not choose the model, unless it names one', async (context) => {
-    const fresh = claudePlace(context, model.current, scratch);
+  // Claude uses the model that the last answer in the file names, if it knows that model.
+  test('does not change the model, unless its last answer names one', async (context) => {
+    const fresh = claudeSetup(context, model.current, scratch);
     await fresh.run('hello', ['--session-id', fresh.id]);
-    const usual = model.current.lastRequest()?.model;
-    const place = claudePlace(context, model.current, scratch);
-    await rehydrate(place, three);
-    expect((await place.resume('now')).request?.model).toBe(usual);
-    const told = claudePlace(context, model.current, scratch);
-    await rehydrate(told, three, (entries) =>
+    const defaultModel = model.current.lastRequest()?.model;
+    const setup = claudeSetup(context, model.current, scratch);
+    await writeTranscript(setup, threeTurns);
+    expect((await setup.resume('now')).request?.model).toBe(defaultModel);
+    const withModel = claudeSetup(context, model.current, scratch);
+    await writeTranscript(withModel, threeTurns, (entries) =>
       entries.map((entry) => ({ ...entry, message: { ...entry.message, model: 'claude-haiku-4-5' } })),
     );
-    expect((await told.resume('now')).request?.model).toBe('claude-haiku-4-5');
-    expect(usual).not.toBe('claude-haiku-4-5');
+    expect((await withModel.resume('now')).request?.model).toBe('claude-haiku-4-5');
+    expect(defaultModel).not.toBe('claude-haiku-4-5');
   });
 });
 
-/** What arrives of a damaged file: `p1` and `a1` are prompt and answer of the first turn; null: Claude refuses it. */
 interface Case {
+  /** Damages the transcript of three turns. */
   readonly change: (entries: Entry[]) => (Entry | string)[];
+  /** What reaches the model: `p1` and `a1` are prompt and answer of the first turn. Null: Claude refuses the file. */
   readonly arrives: readonly string[] | null;
-  readonly found: readonly string[];
+  /** The defects that we find. */
+  readonly defects: readonly string[];
+  /** Whether we consider it complete all the same. */
   readonly whole?: boolean;
 }
 const ALL = ['p1', 'a1', 'p2', 'a2', 'p3', 'a3'];
@@ -101,31 +105,40 @@ const set = (at: readonly number[], change: (entry: Entry, entries: Entry[]) => 
 const withBlock = (entry: Entry, block: EntryBlock) => ({
   message: { ...entry.message, content: [block, ...blocksOf(entry.message)] },
 });
-const half = (entry: Entry | undefined) => JSON.stringify(entry).slice(0, 80);
+const torn = (entry: Entry | undefined) => JSON.stringify(entry).slice(0, 80);
 const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} };
-const every = [0, 1, 2, 3, 4, 5];
-const NOTHING_SAID = 'No response requested.';
+const everyEntry = [0, 1, 2, 3, 4, 5];
+/** What Claude adds in place of a missing answer. */
+const NO_RESPONSE = 'No response requested.';
 
 const CASES: Record<string, Case> = {
   'no time on the last message': {
     change: set([5], () => ({ timestamp: undefined })),
     arrives: null,
-    found: ['missing_timestamp'],
+    defects: ['missing_timestamp'],
   },
-  // AGENT-FACTS calls every missing time loud; only the last one is looked at.
+  // Claude checks only the time of the last message.
   'no time on another message': {
     change: set([2], () => ({ timestamp: undefined })),
     arrives: ALL,
-    found: ['missing_timestamp'],
+    defects: ['missing_timestamp'],
   },
-  'an empty file': { change: () => [], arrives: null, found: ['empty'] },
-  'no uuids': { change: set(every, () => ({ uuid: undefined })), arrives: ['a3'], found: ['missing_uuid', 'empty'] },
-  'no parents': { change: set(every, () => ({ parentUuid: undefined })), arrives: ['a3'], found: ['second_root'] },
-  'a second root': { change: set([2], () => ({ parentUuid: null })), arrives: ALL.slice(2), found: ['second_root'] },
-  'a link to nowhere': {
+  'an empty file': { change: () => [], arrives: null, defects: ['empty'] },
+  'no uuids': {
+    change: set(everyEntry, () => ({ uuid: undefined })),
+    arrives: ['a3'],
+    defects: ['missing_uuid', 'empty'],
+  },
+  'no parents': {
+    change: set(everyEntry, () => ({ parentUuid: undefined })),
+    arrives: ['a3'],
+    defects: ['second_root'],
+  },
+  'a second root': { change: set([2], () => ({ parentUuid: null })), arrives: ALL.slice(2), defects: ['second_root'] },
+  'a parent that does not exist': {
     change: set([2], () => ({ parentUuid: uuid() })),
     arrives: ALL.slice(2),
-    found: ['broken_link'],
+    defects: ['broken_link'],
   },
   'the same uuid twice': {
     change: (entries) =>
@@ -133,90 +146,90 @@ const CASES: Record<string, Case> = {
         entries,
       ),
     arrives: ALL.slice(1),
-    found: ['duplicate_uuid'],
+    defects: ['duplicate_uuid'],
   },
   'a corrupt line': {
-    change: (entries) => entries.map((entry, i) => (i === 2 ? `${half(entry)}\n` : entry)),
+    change: (entries) => entries.map((entry, i) => (i === 2 ? `${torn(entry)}\n` : entry)),
     arrives: ALL.slice(3),
-    found: ['corrupt_line', 'broken_link'],
+    defects: ['corrupt_line', 'broken_link'],
   },
-  'a last line that is torn': {
-    change: (entries) => [...entries.slice(0, 5), half(entries[5])],
-    arrives: [...ALL.slice(0, 5), NOTHING_SAID],
-    found: ['torn_tail'],
+  'an incomplete last line': {
+    change: (entries) => [...entries.slice(0, 5), torn(entries[5])],
+    arrives: [...ALL.slice(0, 5), NO_RESPONSE],
+    defects: ['torn_tail'],
   },
-  'a call that the conversation passed over': {
+  'a call without a result in the middle': {
     change: set([3], (entry) => withBlock(entry, call)),
     arrives: ['p1', 'a1', 'p2', 'p3', 'a3'],
-    found: ['dangling_tool'],
+    defects: ['dangling_tool'],
   },
-  'a call at the end': {
+  'a call without a result at the end': {
     change: set([5], (entry) => withBlock(entry, call)),
-    arrives: [...ALL, NOTHING_SAID],
-    found: ['open_tool'],
+    arrives: [...ALL, NO_RESPONSE],
+    defects: ['open_tool'],
     whole: true,
   },
-  // AGENT-FACTS has "tail lost"; not seen with 2.1.325, whichever of them went back.
+  // Claude 2.1.325 loses nothing here, whichever times go back.
   'times that go back': {
-    change: set(every, (entry, entries) => ({ timestamp: new Date(1e12 - entries.indexOf(entry)).toISOString() })),
+    change: set(everyEntry, (entry, entries) => ({ timestamp: new Date(1e12 - entries.indexOf(entry)).toISOString() })),
     arrives: ALL,
-    found: ['time_goes_back'],
+    defects: ['time_goes_back'],
     whole: true,
   },
-  'a thought without signature': {
+  'a thought without a signature': {
     change: set([3], (entry) => withBlock(entry, { type: 'thinking', thinking: 'hm' })),
     arrives: ALL,
-    found: ['unsigned_thought'],
+    defects: ['unsigned_thought'],
     whole: true,
   },
 };
 
 /**
- * What Claude does with a file changes with its version alone, which the lock file holds, and what we find in one is tested without it
- * (src/agents/claude/transcript). So `npm test` asks Claude about every third of these, and `npm run test:long` about all.
+ * What Claude does with a file changes only with its version, which the lock file pins. Unit tests check what we find in a file
+ * (src/agents/claude/transcript). So `npm test` runs every third case with Claude, and `npm run test:long` runs all.
  */
-const asked = <T>(cases: readonly T[]): T[] =>
+const selected = <T>(cases: readonly T[]): T[] =>
   cases.filter((_, index) => process.env.THROUGHLINE_LONG === '1' || index % 3 === 0);
 
-describe('a defect is found before the resume, and Claude does this with it:', () => {
-  test.for(asked(Object.entries(CASES)))('%s', async ([, { change, arrives, found, whole = false }], context) => {
-    const place = claudePlace(context, model.current, scratch);
-    await rehydrate(place, three, change);
-    const before = await standing(place.file);
+describe('a defect is found before the resume, and Claude handles it as described:', () => {
+  test.for(selected(Object.entries(CASES)))('%s', async ([, { change, arrives, defects, whole = false }], context) => {
+    const setup = claudeSetup(context, model.current, scratch);
+    await writeTranscript(setup, threeTurns, change);
+    const before = await transcriptState(setup.file);
     expect(before?.whole).toBe(whole);
-    expect([...new Set(before?.chain.defects.map(({ kind }) => kind))]).toEqual(found);
-    const { run, request } = await place.resume('now');
+    expect([...new Set(before?.chain.defects.map(({ kind }) => kind))]).toEqual(defects);
+    const { run, request } = await setup.resume('now');
     if (arrives === null) {
       expect(request).toBeUndefined();
       expect(run.errors).toContain('No conversation found with session ID');
       return;
     }
-    expect(run.result).toMatchObject({ is_error: false, session_id: place.id });
-    const texts = toldTo(request).filter((said) => /^(?:user|assistant): /.test(said));
+    expect(run.result).toMatchObject({ is_error: false, session_id: setup.id });
+    const texts = linesOfRequest(request).filter((line) => /^(?:user|assistant): /.test(line));
     expect(texts.map((text) => text.trim())).toEqual([...arrives.map(spelledOut), 'user: now']);
   });
 
-  test('a call without a result is dropped, and gets an invented result at the end of the file', async (context) => {
-    const calls = async (at: number) => {
-      const place = claudePlace(context, model.current, scratch);
-      await rehydrate(
-        place,
-        three,
-        set([at], (entry) => withBlock(entry, call)),
+  test('a call without a result is dropped in the middle, and gets an invented result at the end', async (context) => {
+    const callsWith = async (index: number) => {
+      const setup = claudeSetup(context, model.current, scratch);
+      await writeTranscript(
+        setup,
+        threeTurns,
+        set([index], (entry) => withBlock(entry, call)),
       );
-      return toldTo((await place.resume('now')).request).filter((said) => /^(?:call|result) /.test(said));
+      return linesOfRequest((await setup.resume('now')).request).filter((line) => /^(?:call|result) /.test(line));
     };
-    expect(await calls(3)).toEqual([]);
-    expect(await calls(5)).toEqual([
+    expect(await callsWith(3)).toEqual([]);
+    expect(await callsWith(5)).toEqual([
       'call toolu_1 Bash {}',
       expect.stringMatching(/^result toolu_1 failed: .*interrupted/),
     ]);
   });
 
-  test('times that go back are found; foreign tool ids and unsigned thoughts are sent to the model', async (context) => {
-    const place = claudePlace(context, model.current, scratch);
+  test('foreign tool ids and unsigned thoughts reach the model, and times that go back change nothing', async (context) => {
+    const setup = claudeSetup(context, model.current, scratch);
     const records = [turnRecord(1, { parts: [toolPart('toolu_a'), { type: 'text', text: 'a' }] })];
-    await rehydrate(place, records, (entries) => {
+    await writeTranscript(setup, records, (entries) => {
       const text = JSON.stringify(
         set([3], (entry) => ({
           ...withBlock(entry, { type: 'thinking', thinking: 'hm' }),
@@ -225,15 +238,15 @@ describe('a defect is found before the resume, and Claude does this with it:', (
       );
       return JSON.parse(text.replaceAll('toolu_a', 'call:9/x'));
     });
-    const kinds = (await standing(place.file))?.chain.defects.map(({ kind }) => kind);
+    const kinds = (await transcriptState(setup.file))?.chain.defects.map(({ kind }) => kind);
     expect(kinds).toEqual(['foreign_tool_id', 'unsigned_thought', 'time_goes_back']);
-    const { request } = await place.resume('now');
-    expect(toldTo(request)).toContain('result call:9/x ok: out call:9/x');
+    const { request } = await setup.resume('now');
+    expect(linesOfRequest(request)).toContain('result call:9/x ok: out call:9/x');
     expect(JSON.stringify(request?.raw)).toContain('{"type":"thinking","thinking":"hm"}');
   });
 });
 
-describe('Claude goes on from the leaf that we compute', () => {
+describe('Claude continues from the leaf that we compute', () => {
   type Branch = (entries: Entry[]) => Entry[];
   const branch =
     (from: number): Branch =>
@@ -253,19 +266,26 @@ describe('Claude goes on from the leaf that we compute', () => {
     };
   const note = (leafUuid: string | undefined): Entry => ({ type: 'last-prompt', lastPrompt: 'x', leafUuid });
 
-  const places: [string, (entries: Entry[]) => Entry[]][] = [
+  /** Claude's note (`last-prompt`) names the leaf from which it last continued. */
+  const cases: [string, (entries: Entry[]) => Entry[]][] = [
     ['after a branch', (all) => [...all, ...branch(1)(all)]],
     [
       'after a branch with older times',
       (all) => [...all, ...branch(1)(all).map((e) => ({ ...e, timestamp: '2001-01-01T00:00:00Z' }))],
     ],
-    ['where its note is on the other branch', (all) => [...all, ...branch(1)(all), note(all[5]?.uuid)]],
-    ['where its note is before the end of the other branch', (all) => [...all, ...branch(1)(all), note(all[3]?.uuid)]],
-    ['where a branch came after its note', (all) => [...all, note(all[5]?.uuid), ...branch(1)(all)]],
-    ['where its note is above both branches', (all) => [...all, ...branch(1)(all), note(all[1]?.uuid)]],
-    ['where its note names nothing', (all) => [...all, note(all[5]?.uuid), ...branch(1)(all), note(uuid())]],
+    ['when its note names the end of the other branch', (all) => [...all, ...branch(1)(all), note(all[5]?.uuid)]],
     [
-      'where the last entry is no message',
+      'when its note names an earlier entry of the other branch',
+      (all) => [...all, ...branch(1)(all), note(all[3]?.uuid)],
+    ],
+    ['when a branch comes after its note', (all) => [...all, note(all[5]?.uuid), ...branch(1)(all)]],
+    ['when its note names an entry before both branches', (all) => [...all, ...branch(1)(all), note(all[1]?.uuid)]],
+    [
+      'when its note names an entry that does not exist',
+      (all) => [...all, note(all[5]?.uuid), ...branch(1)(all), note(uuid())],
+    ],
+    [
+      'when the last entry is no message',
       (all) => [
         ...all,
         {
@@ -277,20 +297,20 @@ describe('Claude goes on from the leaf that we compute', () => {
         },
       ],
     ],
-    ['where a subagent wrote last', (all) => [...all, ...branch(1)(all).map((e) => ({ ...e, isSidechain: true }))]],
-    ['after tools that were called at once', parallel],
+    ['when a subagent wrote last', (all) => [...all, ...branch(1)(all).map((e) => ({ ...e, isSidechain: true }))]],
+    ['after parallel tool calls', withParallelCalls],
   ];
-  test.for(asked(places))('%s', async ([, change], context) => {
-    const place = claudePlace(context, model.current, scratch);
-    await rehydrate(place, three, change);
-    const before = await standing(place.file);
-    const { request } = await place.resume('now');
-    const texts = toldTo(request).filter((said) => /^(?:user|assistant): /.test(said));
-    expect(texts).toEqual([...toldByChain(place, before?.chain.leaf), 'user: now']);
+  test.for(selected(cases))('%s', async ([, change], context) => {
+    const setup = claudeSetup(context, model.current, scratch);
+    await writeTranscript(setup, threeTurns, change);
+    const before = await transcriptState(setup.file);
+    const { request } = await setup.resume('now');
+    const texts = linesOfRequest(request).filter((line) => /^(?:user|assistant): /.test(line));
+    expect(texts).toEqual([...linesOfChain(setup, before?.chain.leaf), 'user: now']);
   });
 
-  /** Two results hang on their own calls, the answer on the later one, and the note on the other. */
-  function parallel(all: Entry[]): Entry[] {
+  /** The parent of each of two results is its call. The parent of the answer is the second result, and the note names the first. */
+  function withParallelCalls(all: Entry[]): Entry[] {
     const [, , prompt, reply, next, last] = all as [Entry, Entry, Entry, Entry, Entry, Entry];
     const called = (id: string, parentUuid: string | undefined): Entry => {
       const content = [{ ...call, id }];
@@ -313,20 +333,21 @@ describe('Claude goes on from the leaf that we compute', () => {
   }
 });
 
-/** What the chain from a leaf says, text by text. */
-function toldByChain({ file }: ClaudePlace, leaf: string | null | undefined): string[] {
-  const entries = new Map(linesOf(file).map((entry) => [entry.uuid, entry]));
+/** The texts of the chain that ends with a leaf. */
+function linesOfChain({ file }: ClaudeSetup, leaf: string | null | undefined): string[] {
+  const entries = new Map(entriesIn(file).map((entry) => [entry.uuid, entry]));
   const chain: Entry[] = [];
-  for (let at = entries.get(leaf ?? ''); at; at = entries.get(at.parentUuid ?? '')) chain.unshift(at);
+  for (let entry = entries.get(leaf ?? ''); entry; entry = entries.get(entry.parentUuid ?? '')) chain.unshift(entry);
   const messages = chain.filter(({ type }) => type === 'user' || type === 'assistant');
-  return toldBy(messages).filter((said) => /^(?:user|assistant): /.test(said));
+  return linesOfEntries(messages).filter((line) => /^(?:user|assistant): /.test(line));
 }
 
-function linesOf(file: string): Entry[] {
+function entriesIn(file: string): Entry[] {
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
   return lines.map((line) => JSON.parse(line) as Entry);
 }
 
+/** The message that `p1` or `a1` stands for. */
 function spelledOut(short: string): string {
   const [, who, n] = /^([pa])(\d)$/.exec(short) ?? [];
   if (who === undefined) return `assistant: ${short}`;

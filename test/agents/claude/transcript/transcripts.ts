@@ -1,4 +1,4 @@
-// Transcripts that tests write for the real Claude, and what the model was told of them.
+// Transcripts that tests write for the real Claude, and the messages that the model gets of them.
 import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'vitest';
@@ -13,26 +13,28 @@ import type { Model, ModelRequest } from '../../../../src/testing/index.ts';
 import { transcriptAt } from '../../../contracts/transcript-file.ts';
 import { type ClaudeRun, claudeEnvironment, claudeOrSkip, runClaude } from '../../support/claude.ts';
 
-export interface ClaudePlace {
+/** A session of Claude in its own home and working directory. It exists as soon as its file is written, or Claude is run. */
+export interface ClaudeSetup {
   readonly cwd: string;
   readonly env: Record<string, string>;
   readonly id: string;
-  /** The file of the session `id`. */
+  /** The transcript of the session `id`. */
   readonly file: string;
+  /** Runs `claude -p` with this prompt and these arguments. */
   run(prompt: string, args?: readonly string[]): Promise<ClaudeRun>;
-  /** Resumes the session, and returns what the model was asked; undefined: it was not. */
+  /** Resumes the session. `request`: the last request to the model; undefined: there was none. */
   resume(prompt: string, args?: readonly string[]): Promise<{ run: ClaudeRun; request: ModelRequest | undefined }>;
 }
 
-/** A home, a working directory and a session id of their own. */
-export function claudePlace(
+/** Makes a home, a working directory and a session id. */
+export function claudeSetup(
   context: TestContext,
   model: Model,
   scratch: string,
   { directory = 'work', variables = {} }: { directory?: string; variables?: Record<string, string> } = {},
-): ClaudePlace {
+): ClaudeSetup {
   const claude = claudeOrSkip(context);
-  const root = realpathSync(mkdtempSync(join(scratch, 'place-')));
+  const root = realpathSync(mkdtempSync(join(scratch, 'setup-')));
   const cwd = join(root, directory);
   mkdirSync(cwd, { recursive: true });
   const env = { ...claudeEnvironment(model, join(root, 'home')), ...variables };
@@ -55,8 +57,8 @@ export function claudePlace(
   };
 }
 
-/** Where a transcript stands, and whether all of it would reach the model. Null: there is no such file. */
-export async function standing(file: string) {
+/** The position of a transcript, its chain, and whether all of it would reach the model. Null: there is no such file. */
+export async function transcriptState(file: string) {
   const { present, position, chain } = await new TranscriptReader(transcriptAt(file)).skip();
   return present ? { position, chain, whole: isWhole(chain) } : null;
 }
@@ -64,13 +66,22 @@ export async function standing(file: string) {
 export { record as turnRecord } from '../../../values/plain.ts';
 
 export function toolPart(id: string, more: Partial<ToolPart> = {}): ToolPart {
-  const given = { name: 'Bash', kind: 'execute', target: null, input: { command: `echo ${id}` }, output: `out ${id}` };
-  return { type: 'tool', id, ...given, status: 'completed', ...more };
+  const defaults = {
+    name: 'Bash',
+    kind: 'execute',
+    target: null,
+    input: { command: `echo ${id}` },
+    output: `out ${id}`,
+  };
+  return { type: 'tool', id, ...defaults, status: 'completed', ...more };
 }
 
-/** Writes a session of these turns, changed as the test likes: an entry, or a text that is put into the file as it is. */
-export async function rehydrate(
-  { id, cwd, file }: ClaudePlace,
+/**
+ * Writes the transcript of these turns. `change` may replace entries, also by a text that is written unchanged. Returns the entries before
+ * the change.
+ */
+export async function writeTranscript(
+  { id, cwd, file }: ClaudeSetup,
   records: readonly TurnRecord[],
   change: (entries: Entry[]) => (Entry | string)[] = (entries) => entries,
 ): Promise<Entry[]> {
@@ -84,8 +95,8 @@ export async function rehydrate(
   return entries;
 }
 
-/** Who said what, one line for each text, call and result, in order; without what Claude itself tells the model. */
-export function toldTo(request: ModelRequest | undefined): string[] {
+/** The messages of a request, one line for each text, call and result. The system messages and reminders of Claude are left out. */
+export function linesOfRequest(request: ModelRequest | undefined): string[] {
   return (request?.messages ?? []).flatMap(({ role, texts, toolUses, toolResults }) => {
     if (role === 'system') return [];
     return [
@@ -96,8 +107,8 @@ export function toldTo(request: ModelRequest | undefined): string[] {
   });
 }
 
-/** The same, of entries. */
-export function toldBy(entries: readonly Entry[]): string[] {
+/** The same for the entries of a transcript. */
+export function linesOfEntries(entries: readonly Entry[]): string[] {
   return entries.flatMap(({ message }) =>
     blocksOf(message).map((block) => {
       if (block.type === 'tool_use') return `call ${block.id} ${block.name} ${JSON.stringify(block.input)}`;

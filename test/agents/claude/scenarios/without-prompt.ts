@@ -1,4 +1,4 @@
-// What Claude does, or would do, when nobody has prompted it.
+// Claude acts, or could act, without a prompt.
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,14 +7,15 @@ import { allEvents, until } from '../../../e2e/support/conversations.ts';
 import { storedSessions } from '../../../e2e/support/stored.ts';
 import { ALLOW_BASH, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../../support/claude-home.ts';
 
-const background = (command: string) =>
+/** A prompt: Claude runs the command in the background. */
+const inBackground = (command: string) =>
   `model: tool! Bash ${JSON.stringify({ command, run_in_background: true })}\nmodel: say It runs.`;
 
-export function byItself(adapter: ClaudeAdapter): void {
-  test('nothing runs in the background, and Claude has no tool that wakes it later or asks questions', async () => {
+export function withoutPrompt(adapter: ClaudeAdapter): void {
+  test('Claude runs nothing in the background, and has no tool that starts it later or asks questions', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
-    const { reply } = await tl.conversation('chat').ask(background('echo no'));
+    const { reply } = await tl.conversation('chat').ask(inBackground('echo no'));
     expect(reply).toBe('It runs.');
     const request = home.model.lastRequest();
     const [result] = request?.messages.at(-1)?.toolResults ?? [];
@@ -22,32 +23,32 @@ export function byItself(adapter: ClaudeAdapter): void {
     expect(JSON.stringify(request?.raw)).not.toMatch(/Monitor|ScheduleWakeup|CronCreate|AskUserQuestion/);
   });
 
-  test('with background tasks switched on, Claude is ended as soon as it works without a prompt', async () => {
+  test('with background tasks enabled, Claude is ended as soon as it works without a prompt', async () => {
     const env = { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '0' };
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, env);
     const tl = await home.open();
     const cwd = home.directory('work');
     const chat = tl.conversation('chat', { cwd });
     await chat.ask(FIRST);
-    await chat.ask(background('until [ -e go ]; do sleep 0.1; done'));
-    const before = storedSessions(home)[0]?.process?.pid ?? expect.unreachable();
+    await chat.ask(inBackground('until [ -e go ]; do sleep 0.1; done'));
+    const pid = storedSessions(home)[0]?.process?.pid ?? expect.unreachable();
     writeFileSync(join(cwd, 'go'), '');
-    await until('Claude is gone', () => !isAlive(before));
+    await until('Claude has ended', () => !isAlive(pid));
     const { reply, receipt } = await chat.ask('Which codewords have you seen?');
     expect(reply).toContain('amber');
     expect(receipt).toMatchObject({ carried: 2, dropped: 0, proof: 'proved' });
-    // How far it had come by itself when it was ended is for the machine to say: it is gone on in, or put back.
+    // It depends on the timing how much Claude had written by then. So its session is resumed or rewritten.
     expect(['resume', 'rehydrate']).toContain(receipt.rung);
     expect((await tl.engine.sessions('chat'))[0]).toMatchObject({ id: receipt.sessionId, state: 'live' });
   });
 
-  test('what Claude did without a prompt is reported, and not attributed to somebody else', async () => {
+  test('what Claude did without a prompt is reported, and does not count as a use by somebody else', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     for (const prompt of [FIRST, SECOND]) await tl.conversation('chat').ask(prompt);
     const [session] = await tl.engine.sessions('chat');
     await tl.close();
-    wakeUp(home.transcripts()[0] ?? '', storedSessions(home)[0]?.position ?? '');
+    appendUnpromptedTurn(home.transcripts()[0] ?? '', storedSessions(home)[0]?.position ?? '');
     const again = await home.open();
     const { reply, receipt } = await again.conversation('chat').ask('Which codewords have you seen?');
     expect(receipt).toMatchObject({ rung: 'resume', sessionId: session?.id, unsettled: true, proof: 'proved' });
@@ -59,7 +60,7 @@ export function byItself(adapter: ClaudeAdapter): void {
     expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live']);
   });
 
-  test('Claude’s memory of a directory does not reach the conversations in it', async () => {
+  test('Claude’s memory of a directory is not used by the conversations in it', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const cwd = home.directory('work');
@@ -73,8 +74,8 @@ export function byItself(adapter: ClaudeAdapter): void {
   });
 }
 
-/** Lines as Claude writes them when a task in the background has ended: it is told so, and goes on. */
-function wakeUp(file: string, position: string): void {
+/** Appends the lines that Claude writes when a background task has ended: a notification, and what Claude does then. */
+function appendUnpromptedTurn(file: string, position: string): void {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   const last = lines.map((line) => JSON.parse(line)).findLast(({ type }) => type === 'assistant');
   const leaf = position.replace(/^\d+:/, '');
@@ -87,13 +88,13 @@ function wakeUp(file: string, position: string): void {
     cwd,
     version,
   };
-  const [told, call, done] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
+  const [notification, call, result] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
   const promptId = crypto.randomUUID();
   const content = '<task-notification><status>completed</status></task-notification>';
   const entries = [
     {
       type: 'user',
-      uuid: told,
+      uuid: notification,
       parentUuid: leaf,
       promptId,
       promptSource: 'system',
@@ -102,7 +103,7 @@ function wakeUp(file: string, position: string): void {
     {
       type: 'assistant',
       uuid: call,
-      parentUuid: told,
+      parentUuid: notification,
       message: {
         ...message,
         id: 'msg_woken',
@@ -112,7 +113,7 @@ function wakeUp(file: string, position: string): void {
     },
     {
       type: 'user',
-      uuid: done,
+      uuid: result,
       parentUuid: call,
       promptId,
       message: {
@@ -123,7 +124,7 @@ function wakeUp(file: string, position: string): void {
     {
       type: 'assistant',
       uuid: crypto.randomUUID(),
-      parentUuid: done,
+      parentUuid: result,
       message: { ...message, id: 'msg_woken_2', content: [{ type: 'text', text: 'Done.' }] },
     },
   ];
