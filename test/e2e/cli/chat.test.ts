@@ -1,4 +1,4 @@
-// A person at a real terminal (tmux): what is typed and pasted, what is shown, and how the terminal is left.
+// "throughline chat" at a real terminal (tmux): what a person types and pastes, what is shown, and the state of the terminal afterwards.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 let terminals = 0;
-async function terminal(size?: Size, of = home): Promise<Tmux> {
+async function openTerminal(size?: Size, of = home): Promise<Tmux> {
   terminals += 1;
   const tmux = await Tmux.open(of, String(terminals), size);
   open.push(tmux);
@@ -29,8 +29,8 @@ const count = (text: string, piece: string) => text.split(piece).length - 1;
 if (NO_TMUX !== null) test('at a terminal', (context) => context.skip(NO_TMUX ?? ''));
 else
   describe('at a terminal', () => {
-    test('a prompt is edited, sent and answered; several lines, pasted or written, are one prompt', async () => {
-      const tmux = await terminal();
+    test('a prompt is edited, sent and answered; several lines, pasted or typed, are one prompt', async () => {
+      const tmux = await openTerminal();
       await tmux.chat('talk');
       await tmux.type('The codword is 日本👩‍💻 fox.');
       await tmux.press('Home', 'M-f', 'M-f', 'Left', 'Left', 'Left', 'Left');
@@ -63,8 +63,8 @@ else
       await tmux.until(/^› The codeword is 日本\S* fox\n?[^N]*$/m);
     });
 
-    test('Ctrl-C cancels what runs and what is queued, and twice leaves; the terminal is as it was', async () => {
-      const tmux = await terminal();
+    test('Ctrl-C cancels the running turn and the queued ones, and pressed twice leaves the chat with the terminal as it was before', async () => {
+      const tmux = await openTerminal();
       await tmux.chat('stop');
       await tmux.paste('Work.\n/stream 100000 20'); // it does not end by itself, however slow the terminal is
       await tmux.press('Enter');
@@ -72,7 +72,7 @@ else
       await tmux.line('The next one.');
       await tmux.until(/queued: The next one\./);
       await tmux.press('C-c');
-      // In whichever order: each is said when its turn has ended.
+      // In either order: each line is shown when its turn has ended.
       await tmux.until(/Cancelled\./);
       await tmux.until(/Turn 2 was cancelled before it began/);
       await tmux.gone(/working/);
@@ -90,8 +90,8 @@ else
       ]);
     });
 
-    test('SIGTERM leaves the terminal as it was, and says how to come back', async () => {
-      const tmux = await terminal();
+    test('SIGTERM ends the chat with the terminal as it was before, and shows how to come back', async () => {
+      const tmux = await openTerminal();
       await tmux.chat('ended');
       await tmux.line('Hello.');
       await tmux.until(/Noted: Hello/);
@@ -99,39 +99,39 @@ else
       await tmux.until(/To come back: throughline chat ended\nleft: 7/);
       await tmux.until(/^\$$/m);
       expect(tmux.file('after')).toBe(tmux.file('before'));
-      // What the screen shows is in the file a moment later.
-      await until('pasted text is not marked any more', () => {
+      // The file gets the output a moment after the screen.
+      await until('bracketed paste is off', () => {
         const raw = tmux.file(`raw-${terminals}`);
         return raw.lastIndexOf('\u001b[?2004l') > raw.lastIndexOf('\u001b[?2004h\u001b[>1u');
       });
     });
 
-    test('without a key a new conversation begins here, and --continue finds it again; NO_COLOR is respected', async () => {
-      const tmux = await terminal();
+    test('without a key a new conversation begins in this directory, and --continue finds it again; NO_COLOR is respected', async () => {
+      const tmux = await openTerminal();
       await tmux.line('export NO_COLOR=1');
-      const there = ['--cwd', mkdtempSync(join(home.path, 'work-'))];
-      const none = await inTerminal(home, ['chat', '--continue', ...there])?.ended;
+      const cwd = ['--cwd', mkdtempSync(join(home.path, 'work-'))];
+      const none = await inTerminal(home, ['chat', '--continue', ...cwd])?.ended;
       if (none !== undefined) expect(none.text).toMatch(/No conversation works in \S+ yet\. Leave out --continue/);
-      await tmux.chat(...there);
+      await tmux.chat(...cwd);
       const screen = await tmux.until(/a new conversation, in/);
       const [, key] = /^(chat-\d{8}-\d{4}) · /m.exec(screen) ?? [];
       await tmux.line('The codeword is heron.');
       await tmux.until(/Noted/);
       await tmux.press('C-d');
       await tmux.until(new RegExp(`To come back: throughline chat ${key}`));
-      await tmux.chat('--continue', ...there);
+      await tmux.chat('--continue', ...cwd);
       await tmux.until(new RegExp(`^${key} .* 1 turn`, 'm'));
-      expect((await home.show(key ?? '')).conversation.cwd).toBe(there[1]);
+      expect((await home.show(key ?? '')).conversation.cwd).toBe(cwd[1]);
       // biome-ignore lint/suspicious/noControlCharactersInRegex: a style
       expect(tmux.file(`raw-${terminals}`)).not.toMatch(/\u001b\[[1-9][0-9;]*m[^\u001b]/);
     });
 
-    test('a crash is one sentence, and the terminal is as it was', async () => {
+    test('a crash shows one sentence, and leaves the terminal as it was before', async () => {
       writeFileSync(
         join(home.path, 'crash.mjs'),
         "process.on('SIGUSR2', () => setTimeout(() => { throw new Error('it broke'); }));",
       );
-      const tmux = await terminal();
+      const tmux = await openTerminal();
       await tmux.line('export NODE_OPTIONS="--import=$PWD/crash.mjs"');
       await tmux.chat('crash');
       process.kill(tmux.pid, 'SIGUSR2');
@@ -142,8 +142,8 @@ else
       expect(tmux.file('after')).toBe(tmux.file('before'));
     });
 
-    test('Ctrl-Z stops it and fg continues it; without a shell it goes on, and keys still come to it', async () => {
-      const tmux = await terminal();
+    test('Ctrl-Z stops the chat and fg continues it; without a shell the chat is not stopped, and still reads keys', async () => {
+      const tmux = await openTerminal();
       await tmux.line('set -m');
       await tmux.chat('stopped');
       await tmux.type('half a draft');
@@ -156,23 +156,23 @@ else
       await tmux.press('C-d');
       await tmux.until(/To come back/);
       const times = (sequence: string) => count(tmux.file(`raw-${terminals}`), sequence);
-      // It was entered twice, and left as often; what the screen shows is in the file a moment later.
-      await until('it was left', () => times('\u001b[>1u') === 2 && times('\u001b[<u') === 2);
-      const alone = await terminal();
+      // The keyboard mode was turned on twice and off twice. The file gets the output a moment after the screen.
+      await until('the keyboard mode is off', () => times('\u001b[>1u') === 2 && times('\u001b[<u') === 2);
+      const alone = await openTerminal();
       await alone.chatAlone('alone');
-      const entered = () => count(alone.file(`raw-${terminals}`), '\u001b[>1u');
+      const timesOn = () => count(alone.file(`raw-${terminals}`), '\u001b[>1u');
       await alone.press('C-z');
-      // What is typed while it is out of the way comes as from any program: its Enter is a new line.
-      await until('it is back', () => entered() === 2);
+      // Keys that are typed before the chat has turned the mode on again would be read without it: Enter would then be a new line.
+      await until('the keyboard mode is on again', () => timesOn() === 2);
       await alone.line('Still there?');
       await alone.until(/^Noted: Still there/m);
       expect(count(await alone.screen(), 'Still there?')).toBe(2);
     });
 
-    test('a command while the agent speaks does not end what it says', async () => {
-      const tmux = await terminal();
+    test('a command that is typed while the agent answers does not end the answer', async () => {
+      const tmux = await openTerminal();
       await tmux.chat('beside');
-      // It waits in the middle of its text, so that the command comes there, however slow the terminal is.
+      // The agent waits in the middle of its answer, so that the command comes there, however slow the terminal is.
       const go = join(home.path, 'go');
       await tmux.paste(`Work.\n/stream 30 5\n/await ${go}\n/stream 60 5`);
       await tmux.press('Enter');
@@ -186,8 +186,8 @@ else
       expect(chunks.map((chunk) => Number(chunk.slice(5)))).toEqual(streamed);
     });
 
-    test('leaving names the turn of another conversation that would be interrupted, and asks once', async () => {
-      const tmux = await terminal();
+    test('leaving asks once, and names the turn of another conversation that would be interrupted', async () => {
+      const tmux = await openTerminal();
       await tmux.chat('left behind');
       await tmux.paste('Hang.\n/say begun\n/hang');
       await tmux.press('Enter');
@@ -202,13 +202,13 @@ else
       expect((await home.show('left behind')).turns[0]).toMatchObject({ state: 'interrupted' });
     });
 
-    test('in a narrow window /help puts what a command does below its name, and a command that takes long is shown', async () => {
+    test('in a narrow window /help has each description below its command, and a command that takes long is shown as running', async () => {
       const narrow = new CliHome();
       onTestFinished(() => narrow.remove());
       const go = join(narrow.path, 'go');
       const slow = { adapter: 'acp', command: ['sh', '-c', `while [ ! -e '${go}' ]; do sleep 0.1; done`] };
       narrow.configure({ defaultAgent: 'scripted', agents: { ...AGENTS, slow }, turns: MANY_SLOTS });
-      const tmux = await terminal({ columns: 30, rows: 60 }, narrow);
+      const tmux = await openTerminal({ columns: 30, rows: 60 }, narrow);
       await tmux.chat('narrow');
       await tmux.line('/help');
       const screen = await tmux.until(/Ctrl-D\n {2}leave, on an empty line/);
@@ -222,8 +222,8 @@ else
       await tmux.gone(/running \/agent/);
     });
 
-    test('a question is answered by key, and Enter alone never allows; who else answered is shown', async () => {
-      const tmux = await terminal();
+    test('a permission is answered by key, Enter alone never allows it, and an answer from elsewhere is shown', async () => {
+      const tmux = await openTerminal();
       await tmux.chat('ask');
       for (const [keys, shown] of [
         [[], 'Reject'],
@@ -247,8 +247,8 @@ else
       await tmux.until(/^› half a draft/m);
     });
 
-    test('a killed session is gone, nothing is lost, and the next prompt shows its seam once', async () => {
-      const tmux = await terminal();
+    test('after /kill nothing is lost, and the next prompt shows the seam once', async () => {
+      const tmux = await openTerminal();
       await tmux.chat('kill');
       await tmux.line('The codeword is osprey.');
       await tmux.until(/Noted/);
@@ -276,14 +276,14 @@ else
       await tmux.until(/To come back: throughline chat kill-fork/);
     });
 
-    test('a server that is killed and started again is found again, and nothing is lost or shown twice', async () => {
-      const served = async () => {
+    test('the chat reconnects to a server that was killed and started again, and nothing is lost or shown twice', async () => {
+      const startServer = async () => {
         const started = home.start(['serve', '--port', '0', '--json']);
         await started.until('stdout', /"url"/);
         return started;
       };
-      let server = await served();
-      const tmux = await terminal({ columns: 80, rows: 40 });
+      let server = await startServer();
+      const tmux = await openTerminal({ columns: 80, rows: 40 });
       await tmux.chat('served');
       await tmux.line('The codeword is heron.');
       await tmux.until(/Noted: The codeword is heron/);
@@ -292,14 +292,14 @@ else
       await tmux.line('Which codewords have you seen?');
       await tmux.until(/sending: Which codewords/);
       await tmux.until(/^! /m);
-      server = await served();
+      server = await startServer();
       await tmux.until(/I have seen these codewords: heron\./);
       await tmux.until(/answers again|Connected again/);
       await tmux.gone(/working|^! /m);
       const screen = await tmux.screen({ scrolled: true });
       for (const once of ['Noted: The codeword is heron', '› Which codewords', 'codewords: heron'])
         expect([once, count(screen, once)]).toEqual([once, 1]);
-      // A server that takes more than a second to answer counts as away: on a busy machine, it comes back more than once.
+      // At least once: on a busy machine a server can take more than a second to answer, and then counts as away again.
       expect(count(screen, 'again.')).toBeGreaterThanOrEqual(1);
       server.kill('SIGKILL');
       await server.ended;
@@ -310,8 +310,8 @@ else
       await tmux.until(/Not sent: Too late\.\nTo come back/);
     });
 
-    test('in a window that changes its size, every word of the answer is there once', async () => {
-      const tmux = await terminal({ columns: 100, rows: 30 });
+    test('in a window that is resized, every word of the answer is shown once', async () => {
+      const tmux = await openTerminal({ columns: 100, rows: 30 });
       await tmux.chat('size');
       const long = 'in a line that is broken where the window is narrow and is one line where it is wide';
       await tmux.paste(`Work.\n/stream 20 10\n/ask Narrow ${long}\n/stream 50 10\n/ask Wide ${long}\n/stream 80 10`);
@@ -320,12 +320,12 @@ else
         ['Narrow', { columns: 46, rows: 20 }],
         ['Wide', { columns: 90, rows: 24 }],
       ] as const) {
-        // While a question is open nothing moves. What is on its way to a terminal when it changes its size is drawn for the old one, and
-        // no program can help that.
+        // While a permission is open nothing is written. Output on its way to a terminal while it is resized is drawn for the old size,
+        // and no program can prevent that.
         await tmux.until(new RegExp(`The agent asks: ${word}[\\s\\S]*\\[2 Reject\\]`));
         const before = tmux.file(`raw-${terminals}`).length;
         await tmux.resize(size);
-        await until('it is drawn anew', () => tmux.file(`raw-${terminals}`).length > before);
+        await until('the screen is drawn again', () => tmux.file(`raw-${terminals}`).length > before);
         await tmux.press('Enter');
       }
       await tmux.until(/chunk\s+80/);
@@ -336,14 +336,14 @@ else
       expect(chunks.map((chunk) => Number(chunk.slice(5)))).toEqual(streamed);
       for (const line of screen.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
       expect(count(screen, '› Work.')).toBe(1);
-      expect(screen).not.toContain('The agent asks'); // both were drawn, and removed
+      expect(screen).not.toContain('The agent asks'); // both questions were shown, and removed
     });
 
-    test('what an agent says does not steer the terminal', async () => {
+    test('escape sequences in what an agent writes do not reach the terminal', async () => {
       const hostile =
         'red\u001b[31m \u001b[2J\u001b[Htitle\u001b]0;pwned\u0007 c1\u009b2J bidi\u202eevil \u001b[?1049h\u001b[6n**b\u001b[0m**';
       await home.ok('send', 'hostile', `/say ${hostile}\n/tool wr\u001b[2Jite no\u001b]0;pwned\u0007tes`);
-      const tmux = await terminal();
+      const tmux = await openTerminal();
       await tmux.chat('hostile');
       await tmux.until(/^red title/m);
       await tmux.line('/retry');
@@ -353,15 +353,15 @@ else
       expect(await tmux.cursor()).not.toContain('pwned');
       const raw = tmux.file(`raw-${terminals}`);
       const chatted = raw.slice(raw.indexOf('\u001b[>1u'));
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: everything that a chat may write
-      const known = /\u001b\[(?:\?(?:2004|2026|25)[hl]|>1u|<u|>4;[01]m|[0-9;]*[mACKJ])|[\r\n]/g;
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be left
-      expect(chatted.replaceAll(known, '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: every escape sequence that the chat itself writes
+      const allowed = /\u001b\[(?:\?(?:2004|2026|25)[hl]|>1u|<u|>4;[01]m|[0-9;]*[mACKJ])|[\r\n]/g;
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters
+      expect(chatted.replaceAll(allowed, '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
       expect(chatted).not.toMatch(/\[2J|\[6n|pwned|\[H/);
     });
   });
 
-test('without a terminal there is a sentence, and what to use instead', async () => {
+test('without a terminal "chat" is refused, and the error names the command to use instead', async () => {
   const { code, stderr } = await home.run('chat', 'talk');
   expect(code).toBe(2);
   expect(stderr).toBe(
@@ -371,7 +371,7 @@ test('without a terminal there is a sentence, and what to use instead', async ()
   expect((await home.run('chat', 'talk', '--continue')).code).toBe(2);
 });
 
-test('a terminal that cannot place its cursor gets that sentence, too', async (context) => {
+test('"chat" is also refused at a terminal that cannot place its cursor', async (context) => {
   const dumb = inTerminal(home, ['chat', 'talk'], { TERM: 'dumb' });
   if (dumb === null) return context.skip('needs the program "script"');
   const { text } = await dumb.ended;

@@ -24,17 +24,17 @@ function query(sql: string): Record<string, string | null>[] {
   try {
     return db.prepare(sql).all() as Record<string, string | null>[];
   } catch {
-    return []; // its tables are being made
+    return []; // its tables do not exist yet
   } finally {
     db.close();
   }
 }
 
-/** What was found; the agents that there are come after it. */
-const foundIn = (text: string) => parseLines(text).filter(({ check }) => check !== 'agents');
-const subjects = (lines: { check: string }[]) => lines.map(({ check }) => check);
+/** The findings. The lines about agents, which come after them, are left out. */
+const findingsIn = (text: string) => parseLines(text).filter(({ check }) => check !== 'agents');
+const checksOf = (lines: { check: string }[]) => lines.map(({ check }) => check);
 
-test('a database that is too damaged to be opened is examined all the same: it says so, and what to do', async () => {
+test('doctor reports a database that is too damaged to be opened, and says what to do', async () => {
   await home.ok('send', 'notes', 'Hello.');
   damagePages(at('throughline.db'), 'facts', 'clock:');
   expect((await home.run('list')).code).toBe(1);
@@ -49,29 +49,29 @@ test('a database that is too damaged to be opened is examined all the same: it s
   ]);
 });
 
-test('where nothing is left over, it says so', async () => {
+test('doctor says that it found no problems', async () => {
   await home.ok('send', 'notes', 'Hello.');
   expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
-test('what a killed process held is explained, and with --fix freed, ended and queued again', async () => {
-  // Its process is recorded before the gate itself begins.
+test('doctor finds the lease, the task and the gate of a killed process; --fix frees, queues and ends them', async () => {
+  // The process of a gate is stored before its command begins.
   const begun = join(home.path, 'gate-begun');
   const running = home.start(['task', 'run', 'Hello.', '--gate', `touch '${begun}'; sleep 3600`]);
   await until(() => existsSync(begun));
   const { pid } = identityOf(JSON.parse(query('SELECT gate FROM tasks')[0]?.gate ?? 'null'));
   running.kill('SIGKILL');
   await running.ended;
-  // Its agent ends by itself when its input does. Until then it is found as well.
+  // The agent ends by itself when its input is closed. Until then doctor would find it, too.
   for (const { sent } of query('SELECT sent FROM turns')) {
     const agent = identityOf(JSON.parse(sent ?? 'null')?.process);
     await until(() => !isAlive(agent.pid));
   }
 
-  const looked = await home.run('doctor', '--json');
-  expect(looked.code).toBe(1);
-  const found = foundIn(looked.stdout);
-  expect(subjects(found)).toEqual(['leases', 'tasks', 'processes']);
+  const report = await home.run('doctor', '--json');
+  expect(report.code).toBe(1);
+  const found = findingsIn(report.stdout);
+  expect(checksOf(found)).toEqual(['leases', 'tasks', 'processes']);
   expect(found.every(({ repaired, remedy }) => !repaired && remedy !== null)).toBe(true);
   expect(isAlive(pid)).toBe(true);
 
@@ -82,7 +82,7 @@ test('what a killed process held is explained, and with --fix freed, ended and q
   expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
-test('what is done about a session without a process fits its agent, and whether another has replaced it', async () => {
+test('the repair of a session without a process depends on its agent, and on whether another session replaced it', async () => {
   writeFileSync(
     home.config,
     JSON.stringify({
@@ -101,7 +101,7 @@ test('what is done about a session without a process fits its agent, and whether
     UNION ALL SELECT ${columns}, 'gone', 'gone', 'gone', 'live', 0 FROM sessions WHERE agent = 'scripted'`);
   db.exec("UPDATE sessions SET state = 'live'");
   db.close();
-  const lines = foundIn(await home.ok('doctor', '--fix', '--json'));
+  const lines = findingsIn(await home.ok('doctor', '--fix', '--json'));
   expect(lines.map(({ check, remedy }) => [check, remedy.split(':')[0]])).toEqual([
     ['sessions', 'Record it as dormant'],
     ['sessions', 'Record it as lost'],
@@ -115,7 +115,7 @@ test('what is done about a session without a process fits its agent, and whether
   ]);
 });
 
-test('a session on record that no turn ever ran in is closed; one that had turns can be resumed again', async () => {
+test('--fix closes a session in which no turn ever ran, and makes one with turns resumable', async () => {
   await home.ok('send', 'notes', 'The codeword is amber.');
   const db = new DatabaseSync(at('throughline.db'));
   db.exec("UPDATE sessions SET state = 'live'");
@@ -124,14 +124,14 @@ test('a session on record that no turn ever ran in is closed; one that had turns
      SELECT owner, conv, 'other', 'never-used', agent, 'new', 0, 0, 'live', 0, usage, 0, 0, 0, storage FROM sessions`,
   );
   db.close();
-  const lines = foundIn(await home.ok('doctor', '--fix', '--json'));
-  expect(subjects(lines)).toEqual(['sessions', 'sessions']);
+  const lines = findingsIn(await home.ok('doctor', '--fix', '--json'));
+  expect(checksOf(lines)).toEqual(['sessions', 'sessions']);
   expect(lines[1].problem).toContain('no turn ever ran in it');
   expect(query('SELECT state FROM sessions ORDER BY no')).toEqual([{ state: 'dormant' }, { state: 'closed' }]);
   expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toContain('amber');
 });
 
-test('an agent that goes on though nobody holds it is ended, with all that it started; without --fix it is left', async () => {
+test('--fix ends an agent that no worker holds, with all processes that it started; without --fix they stay', async () => {
   await home.ok('send', 'notes', 'Hello.');
   const agent = spawn('sh', ['-c', 'sleep 3600 & echo $!; wait'], {
     detached: true,
@@ -141,26 +141,26 @@ test('an agent that goes on though nobody holds it is ended, with all that it st
   const pids = [agent.pid as number, Number(started.toString())];
   try {
     const db = new DatabaseSync(at('throughline.db'));
-    // As older versions stored it.
+    // In the format of older versions.
     db.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(systemProcesses.identify(agent.pid as number)));
     db.close();
-    const looked = foundIn((await home.run('doctor', '--json')).stdout);
-    expect(looked).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
-    expect(looked[0].problem).toMatch(/^It is scripted in conversation \S+, and no worker holds it any more\.$/);
+    const report = findingsIn((await home.run('doctor', '--json')).stdout);
+    expect(report).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
+    expect(report[0].problem).toMatch(/^It is scripted in conversation \S+, and no worker holds it any more\.$/);
     expect(pids.map(isAlive)).toEqual([true, true]);
-    expect(subjects(foundIn(await home.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
+    expect(checksOf(findingsIn(await home.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
     expect(pids.map(isAlive)).toEqual([false, false]);
   } finally {
     if (isAlive(pids[0] as number)) process.kill(-(agent.pid as number), 'SIGKILL');
   }
 });
 
-test('in a home that has nothing yet, there is nothing to repair', async () => {
+test('an empty home has nothing to repair', async () => {
   expect(await home.ok('doctor', '--fix')).toMatch(/^No problems found\.\n/);
-  expect(foundIn(await home.ok('doctor', '--fix', '--json'))).toEqual([]);
+  expect(findingsIn(await home.ok('doctor', '--fix', '--json'))).toEqual([]);
 });
 
-test('a sandbox of no conversation is put aside, with what is in it; what is not ours is left alone', async () => {
+test('--fix moves a sandbox of no conversation aside with its files, and leaves directories that are no sandboxes', async () => {
   await home.ok('send', 'notes', 'Hello.');
   const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
   mkdirSync(at('sandboxes', orphan, 'work'), { recursive: true });
@@ -172,10 +172,10 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
 });
 
-test('the sandbox of a conversation that begins while the doctor looks is left alone', async () => {
+test('--fix leaves the sandbox of a conversation that begins while it runs', async () => {
   await home.ok('send', 'notes', 'Hello.');
-  // In the moment in which it lists the sandboxes.
-  const begins = `const { readdir } = fs.promises;
+  // Starts the conversation when doctor lists the sandboxes.
+  const sendMeanwhile = `const { readdir } = fs.promises;
     let begun = false;
     fs.promises.readdir = (path, ...rest) => {
       if (!begun && String(path).endsWith('/sandboxes')) {
@@ -186,13 +186,13 @@ test('the sandbox of a conversation that begins while the doctor looks is left a
       return readdir(path, ...rest);
     };
     syncBuiltinESMExports();`;
-  const looking = home.start(['doctor', '--fix', '--no-agents'], { env: preload('doctor', begins) });
-  expect(await looking.ended).toMatchObject({ code: 0, stdout: 'No problems found.\n' });
+  const doctor = home.start(['doctor', '--fix', '--no-agents'], { env: preload('doctor', sendMeanwhile) });
+  expect(await doctor.ended).toMatchObject({ code: 0, stdout: 'No problems found.\n' });
   const known = query('SELECT sandbox FROM conversations').map(({ sandbox }) => sandbox);
   expect([known.length, readdirSync(at('sandboxes')).toSorted()]).toEqual([2, known.toSorted()]);
 });
 
-test('what a killed look at an agent has left is deleted, when it is old', async () => {
+test('--fix deletes the directory of a killed probe of an agent, if it is old', async () => {
   const [old, young] = ['.probe-old', '.probe-young'].map((name) => at('sandboxes', name));
   for (const path of [old, young]) mkdirSync(join(path ?? '', 'work'), { recursive: true });
   const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400;
@@ -203,13 +203,13 @@ test('what a killed look at an agent has left is deleted, when it is old', async
   expect(readdirSync(at('sandboxes'))).toEqual(['.probe-young']);
 });
 
-test('on another machine, sandboxes of no conversation are listed, and deleted when somebody says so; a machine out of reach is no fault', async (context) => {
+test('sandboxes of no conversation on another machine are listed, and deleted only on request; an unreachable machine is no problem', async (context) => {
   const why = whyNoSshd();
   if (why !== null) context.skip(why);
   const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
   const settings = JSON.parse(readFileSync(home.config, 'utf8'));
   const machine = await startSshd();
-  const look = async () => foundIn(await home.ok('doctor', '--no-agents', '--json'));
+  const findings = async () => findingsIn(await home.ok('doctor', '--no-agents', '--json'));
   try {
     const { root } = machine.sandbox;
     const work = join(root, orphan, 'work');
@@ -220,14 +220,14 @@ test('on another machine, sandboxes of no conversation are listed, and deleted w
     await home.ok('send', 'notes', 'Hello.');
     const subject = `sandbox ${orphan} in ${root}`;
     const left = { check: 'sandboxes', subject, isNote: true, repairedBy: '--delete-left-over' };
-    expect(await look()).toMatchObject([left]);
-    expect(foundIn(await home.ok('doctor', '--fix', '--no-agents', '--json'))).toMatchObject([left]);
-    const deleting = async () => {
+    expect(await findings()).toMatchObject([left]);
+    expect(findingsIn(await home.ok('doctor', '--fix', '--no-agents', '--json'))).toMatchObject([left]);
+    const deleteLeftOver = async () => {
       const { code, stdout } = await home.run('doctor', '--delete-left-over', '--no-agents');
       return [code, stdout];
     };
     const kept = (why: string) => [1, expect.stringContaining(`not repaired: ${why}`)];
-    expect(await deleting()).toEqual(kept('Unsaved work is in the sandbox: the file precious'));
+    expect(await deleteLeftOver()).toEqual(kept('Unsaved work is in the sandbox: the file precious'));
     rmSync(join(work, 'precious'));
     const [agent, elsewhere] = [
       spawn('sleep', ['3600'], { cwd: work }),
@@ -235,57 +235,59 @@ test('on another machine, sandboxes of no conversation are listed, and deleted w
     ];
     for (const running of [agent, elsewhere]) {
       try {
-        expect(await deleting()).toEqual(kept('The sandbox is in use: the process '));
+        expect(await deleteLeftOver()).toEqual(kept('The sandbox is in use: the process '));
         expect(existsSync(work)).toBe(true);
       } finally {
         running.kill('SIGKILL');
         await once(running, 'exit');
       }
     }
-    expect(await deleting()).toEqual([0, expect.stringContaining('done: Delete it')]);
+    expect(await deleteLeftOver()).toEqual([0, expect.stringContaining('done: Delete it')]);
     expect(readdirSync(root)).toHaveLength(2);
     expect(readdirSync(root)).toContain('mine');
-    expect(await look()).toEqual([]);
+    expect(await findings()).toEqual([]);
     expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).not.toBe('');
   } finally {
     await machine[Symbol.asyncDispose]();
   }
-  expect(await look()).toMatchObject([{ subject: 'sandboxes on other machines', isNote: true }]);
+  expect(await findings()).toMatchObject([{ subject: 'sandboxes on other machines', isNote: true }]);
 });
 
-test('what an erased conversation left is listed, and is no fault', async () => {
+test('the sandbox of an erased conversation is listed, and is no problem', async () => {
   await home.ok('send', 'notes', 'The codeword is swordfish.');
   const erasing = await home.run('erase', 'notes', '--yes');
   const [, id = ''] = /Its id was (\S+)\./.exec(erasing.stdout) ?? [];
-  const delete_ = `"throughline erase ${id} --sandbox --yes" deletes it.`;
-  expect(erasing.stderr).toContain(`Still there: the sandbox ${at('sandboxes', id)}. ${delete_}`);
+  const remedy = `"throughline erase ${id} --sandbox --yes" deletes it.`;
+  expect(erasing.stderr).toContain(`Still there: the sandbox ${at('sandboxes', id)}. ${remedy}`);
   const listed = await home.ok('doctor', '--fix');
   expect(listed).toContain(
     `directory ${at('sandboxes', id)}: The conversation ${id} was erased. What its agents wrote`,
   );
   expect(listed).toContain('No problems found.');
-  expect(foundIn(await home.ok('doctor', '--json'))).toMatchObject([{ check: 'erased', isNote: true, remedy: null }]);
+  expect(findingsIn(await home.ok('doctor', '--json'))).toMatchObject([
+    { check: 'erased', isNote: true, remedy: null },
+  ]);
   expect(existsSync(at('sandboxes', id))).toBe(true);
 });
 
-test('what a killed "erase --sandbox" has not deleted is found, and deleted', async () => {
+test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix deletes it', async () => {
   await home.ok('send', 'notes', 'The codeword is swordfish.');
   const [known] = query('SELECT sandbox FROM conversations');
   const work = at('sandboxes', known?.sandbox ?? '', 'work');
   writeFileSync(join(work, 'file'), '');
-  // In the moment in which it would delete the directory.
-  const killed = `const { rm } = fs.promises;
+  // Kills the command when it would delete the directory.
+  const killAtDelete = `const { rm } = fs.promises;
     fs.promises.rm = (path, ...rest) => {
       if (String(path).includes('${known?.sandbox}')) process.kill(process.pid, 'SIGKILL');
       return rm(path, ...rest);
     };
     syncBuiltinESMExports();`;
-  const erasing = home.start(['erase', 'notes', '--sandbox', '--yes'], { env: preload('erase', killed) });
+  const erasing = home.start(['erase', 'notes', '--sandbox', '--yes'], { env: preload('erase', killAtDelete) });
   expect(await erasing.ended).toMatchObject({ signal: 'SIGKILL' });
   expect(query('SELECT 1 FROM erasures')).toHaveLength(1);
   expect(existsSync(join(work, 'file'))).toBe(true);
-  const looked = await home.run('doctor');
-  expect([looked.code, looked.stdout]).toEqual([
+  const report = await home.run('doctor');
+  expect([report.code, report.stdout]).toEqual([
     1,
     expect.stringContaining('should have been deleted with the conversation'),
   ]);
@@ -294,15 +296,15 @@ test('what a killed "erase --sandbox" has not deleted is found, and deleted', as
   expect(await home.ok('doctor')).toMatch(/^No problems found\./);
 });
 
-test('erase --sandbox leaves nothing that a doctor could find', async () => {
+test('erase --sandbox leaves nothing that doctor could find', async () => {
   await home.ok('send', 'notes', 'The codeword is swordfish.');
   const [{ erased, remains }] = await home.lines('erase', 'notes', '--sandbox', '--yes');
   expect([readdirSync(at('sandboxes')), remains]).toEqual([[], []]);
-  expect(foundIn(await home.ok('doctor', '--json'))).toEqual([]);
+  expect(findingsIn(await home.ok('doctor', '--json'))).toEqual([]);
   expect(await home.ok('verify', erased)).toMatch(/^intact/);
 });
 
-test('where other data homes may have sandboxes, too, none is moved', async () => {
+test('--fix moves no sandbox in a directory that other data homes may use, too', async () => {
   const [root, orphan] = [join(home.path, 'shared'), '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398'];
   mkdirSync(join(root, orphan), { recursive: true });
   const settings = JSON.parse(readFileSync(home.config, 'utf8'));
@@ -312,7 +314,7 @@ test('where other data homes may have sandboxes, too, none is moved', async () =
   expect(readdirSync(root)).toEqual([orphan]);
 });
 
-test('a sandbox that was put aside before keeps its place; one that cannot be moved is told, and left', async () => {
+test('--fix does not overwrite a sandbox that was moved aside before, and reports one that it cannot move', async () => {
   const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
   for (const word of ['first', 'second']) {
     mkdirSync(at('sandboxes', orphan), { recursive: true });
@@ -330,7 +332,7 @@ test('a sandbox that was put aside before keeps its place; one that cannot be mo
   expect(existsSync(at('sandboxes', orphan))).toBe(true);
 });
 
-test('a task that waits for one that failed is explained, and left to a person', async () => {
+test('doctor explains a task that waits for a failed one, and leaves it to a person', async () => {
   writeFileSync(
     join(home.path, 'tasks.yaml'),
     '- {name: a, goal: x, gate: "false", maxIterations: 1}\n- {name: b, goal: y, after: a}\n',

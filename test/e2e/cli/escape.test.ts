@@ -2,9 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliHome } from './process.ts';
 import { inTerminal } from './terminal.ts';
 
-/*
- * What an agent says, and what it is told, tries everything against the terminal that shows it.
- */
+/** Text that tries to control the terminal that shows it. It is in the prompt, the answer, a title, a tool and a permission. */
 const ESCAPES =
   'red\u001b[31m title\u001b]0;pwned\u0007 link\u001b]8;;http://evil\u001b\\x c1\u009b2J bidi\u202eevil\u2066\u200f\u061c bom\ufeff tags\u{e0041}\u{e007f} bell\u0007 back\b\b del\u007f';
 const PROMPT = `/say ${ESCAPES}\n/title ${ESCAPES}\n/tool write\u001b[2J notes\u001b[31m.log\n/ask ${ESCAPES}\n/stderr`;
@@ -15,9 +13,9 @@ beforeAll(async () => {
   await home.run('send', 'hostile', PROMPT);
 });
 
-/** Everything but tab and newline that must not reach a terminal. */
+/** Characters that must not reach a terminal: all control characters except tab and newline. */
 const FORBIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
 
 test.each([
@@ -33,8 +31,8 @@ test.each([
   ['follow --json', ['follow', 'hostile', '--until-idle', '--json']],
   ['permissions', ['permissions', '--all']],
   ['export', ['export', 'hostile']],
-  ['an error about it', ['show', ESCAPES]],
-  ['wrong use of it', ['send', 'x', 'y', `--${ESCAPES}`]],
+  ['an error that quotes it', ['show', ESCAPES]],
+  ['an unknown option with it', ['send', 'x', 'y', `--${ESCAPES}`]],
 ] as const)('no control character is written by %s', async (_, args) => {
   const { stdout, stderr } = await home.run(...args);
   expect(stdout + stderr).not.toBe('');
@@ -42,7 +40,7 @@ test.each([
   expect(stderr).not.toMatch(FORBIDDEN);
 });
 
-test('the words themselves are kept, and the record has all of it', async () => {
+test('show keeps the readable words, and the record keeps the whole text', async () => {
   const text = await home.ok('show', 'hostile');
   expect(text).toContain('red title link');
   expect(text).toContain('tags\\u{e0041}');
@@ -52,22 +50,22 @@ test('the words themselves are kept, and the record has all of it', async () => 
   expect(turn.reply).toContain('\u001b[31m');
 });
 
-test('a sequence that comes in pieces is not let through', async () => {
+test('an escape sequence that arrives in several pieces is removed, too', async () => {
   const { stdout } = await home.run('send', 'pieces', 'a\u001b[3 1m b \u001b] 0;x \u0007 c', '--agent', 'slow');
   expect(stdout).not.toMatch(FORBIDDEN);
   expect(stdout).toMatch(/^Noted: a/);
 });
 
-/** Reset, bold, dim, cyan; yellow for a question that was denied. */
-const OURS = ['\u001b[0m', '\u001b[1m', '\u001b[2m', '\u001b[36m', '\u001b[33m'];
+/** Reset, bold, dim, cyan, and yellow for a denied permission. */
+const OUR_STYLES = ['\u001b[0m', '\u001b[1m', '\u001b[2m', '\u001b[36m', '\u001b[33m'];
 
-test('a terminal gets colours of ours and nothing of theirs; NO_COLOR is heeded', async (context) => {
+test('a terminal gets our own styles and none of the agent, and with NO_COLOR no styles at all', async (context) => {
   const coloured = inTerminal(home, ['show', 'hostile']);
   if (coloured === null) return context.skip('needs the program "script" to make a terminal');
   const { text } = await coloured.ended;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-  expect(new Set(text.match(/\u001b\[\d+m/g))).toEqual(new Set(OURS));
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
+  expect(new Set(text.match(/\u001b\[\d+m/g))).toEqual(new Set(OUR_STYLES));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
   expect(text.replaceAll(/\u001b\[\d+m|\r/g, '')).not.toMatch(FORBIDDEN);
   const plain = await inTerminal(home, ['show', 'hostile'], { NO_COLOR: '1' })?.ended;
   expect(plain?.text.replaceAll('\r', '')).not.toMatch(FORBIDDEN);

@@ -15,7 +15,7 @@ const alive = (pid: number) => {
   }
 };
 
-/** The process of the last turn; only the database has it. */
+/** The agent process of the last turn. Only the database has it. */
 async function agentPid(key: string): Promise<number> {
   const { id } = (await home.show(key)).turns.at(-1);
   using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true, timeout: 60_000 });
@@ -24,7 +24,7 @@ async function agentPid(key: string): Promise<number> {
 }
 
 describe('Ctrl-C', () => {
-  test('cancels the turn: it ends, what was said is kept, and the agent is gone', async () => {
+  test('cancels the turn, keeps what was said, and ends the agent', async () => {
     const running = home.start(['send', 'once', '/say begun\n/hang']);
     await running.until('stdout', /begun/);
     const pid = await agentPid('once');
@@ -36,7 +36,7 @@ describe('Ctrl-C', () => {
     expect(await home.ok('send', 'once', 'hello')).toBe('Noted: hello\n');
   });
 
-  test('in the moment in which a turn is accepted leaves none behind for the next command to run', async () => {
+  test('at the moment when a turn is accepted cancels it, so that the next command does not run it', async () => {
     await home.ok('send', 'moment', 'hello');
     using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true, timeout: 60_000 });
     const accepted = database.prepare(
@@ -52,7 +52,7 @@ describe('Ctrl-C', () => {
     for (const { n, state } of turns.slice(1)) expect({ n, state }).toEqual({ n, state: 'cancelled' });
   });
 
-  test('twice leaves at once, also from an agent that does not stop', async () => {
+  test('pressed twice ends the command at once, also with an agent that does not stop', async () => {
     const running = home.start(['send', 'twice', '/say begun\n/hang!']);
     await running.until('stdout', /begun/);
     const pid = await agentPid('twice');
@@ -60,11 +60,11 @@ describe('Ctrl-C', () => {
     await running.until('stderr', /Press Ctrl-C again to kill/);
     running.kill('SIGINT');
     expect((await running.ended).code).toBe(130);
-    await until(() => !alive(pid)); // it was told to end, and nobody has waited for that
+    await until(() => !alive(pid)); // it was signalled, and the command did not wait for its end
     expect((await home.run('send', 'twice', 'hello')).stdout).toBe('Noted: hello\n');
   });
 
-  test('cancels a turn that another process runs', async () => {
+  test('cancels a turn that waits for another process', async () => {
     const first = home.start(['send', 'other', '/say first\n/hang']);
     await first.until('stdout', /first/);
     const second = home.start(['send', 'other', '/say second', '--json']);
@@ -79,7 +79,7 @@ describe('Ctrl-C', () => {
     ]);
   });
 
-  test('ends following', async () => {
+  test('ends "follow"', async () => {
     await home.ok('send', 'watched', 'hello');
     const running = home.start(['follow', 'watched']);
     await running.until('stdout', /turn 1 completed/);
@@ -89,7 +89,7 @@ describe('Ctrl-C', () => {
 });
 
 describe('SIGTERM', () => {
-  test('lets a turn end that is about to', async () => {
+  test('lets a turn end that ends within the grace period', async () => {
     const running = home.start(['send', 'ending', '/stream 10 10']);
     await running.until('stdout', /chunk 1/);
     running.kill('SIGTERM');
@@ -99,7 +99,7 @@ describe('SIGTERM', () => {
     expect((await home.show('ending')).turns[0]).toMatchObject({ state: 'completed' });
   });
 
-  test('interrupts a turn that does not end, and leaves nothing running', async () => {
+  test('interrupts a turn that does not end, and leaves no agent running', async () => {
     const running = home.start(['send', 'endless', '/say begun\n/hang']);
     await running.until('stdout', /begun/);
     const pid = await agentPid('endless');
@@ -113,8 +113,8 @@ describe('SIGTERM', () => {
   });
 });
 
-describe('a reader that leaves', () => {
-  test('ends following, quietly', async () => {
+describe('a closed stdout', () => {
+  test('ends "follow" without an error', async () => {
     await home.ok('send', 'piped', 'hello');
     const running = home.start(['follow', 'piped']);
     await running.until('stdout', /turn 1 completed/);
@@ -123,7 +123,7 @@ describe('a reader that leaves', () => {
     expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('does not stop a turn: it completes, and nobody is bothered', async () => {
+  test('does not stop a turn: it completes without an error', async () => {
     const running = home.start(['send', 'headed', '/stream 10 30', '--quiet']);
     await running.until('stdout', /chunk 1/);
     running.stopReading();

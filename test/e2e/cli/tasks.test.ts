@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => home.remove());
 
-test('a goal is worked on until its gate passes; how it ended is on stdout, how it went on stderr', async () => {
+test('the agent works on a goal until its gate passes; the result is on stdout, the progress on stderr', async () => {
   const gate = 'test $(wc -l < log) -ge 2 || { echo "/tool append log"; exit 3; }';
   const { code, stdout, stderr } = await home.run(
     'task',
@@ -33,7 +33,7 @@ test('a goal is worked on until its gate passes; how it ended is on stdout, how 
   }
 });
 
-test('with --json every event is a line, numbered without gaps, and the last one the result', async () => {
+test('with --json every event is a line, numbered without gaps, and the last line is the result', async () => {
   const { code, stdout } = await home.run('task', 'run', 'x', '--gate', 'false', '--max-iterations', '1', '--json');
   expect(code).toBe(1);
   const lines = parseLines(stdout);
@@ -47,7 +47,7 @@ test('with --json every event is a line, numbered without gaps, and the last one
   expect(await home.lines('task', 'run')).toEqual([{ kind: 'result', tasks: [] }]);
 });
 
-test('a file has many tasks, in the order that they depend on each other; a fault in it has its line', async () => {
+test('the tasks of a file run in the order of their "after"; an error in the file is reported with its line', async () => {
   const file = join(home.path, 'tasks.yaml');
   const good = 'defaults: {gate: "true"}\ntasks:\n- {name: last, goal: x, after: first}\n- {name: first, goal: y}\n';
   writeFileSync(file, `${good}- {goal: z, colour: red}\n`);
@@ -67,7 +67,7 @@ test('a file has many tasks, in the order that they depend on each other; a faul
   expect(last).toMatchObject({ totals: { tasks: 2, turns: 2, states: { done: 2 }, verdict: 'done' } });
 });
 
-test('a denied question shows while the task runs, in its report and in show, with what to change', async () => {
+test('a denied permission is shown while the task runs, in its report and in show, with what to change', async () => {
   const { code, stdout, stderr } = await home.run('task', 'run', '/ask May I?', '--gate', 'false', '--name', 'denied');
   expect(code).toBe(1);
   expect(stdout).toContain('Let the agent act without asking');
@@ -94,9 +94,9 @@ test.each([
   expect(stderr).toContain(why);
 });
 
-test('what is asked is answered by a retry, with words for the agent', async () => {
-  const asked = await home.run('task', 'run', '/die', '--name', 'dying');
-  expect([asked.code, asked.stdout]).toEqual([7, expect.stringContaining('dying  asking, 1 turn')]);
+test('a task that asks is retried with a message for the agent', async () => {
+  const first = await home.run('task', 'run', '/die', '--name', 'dying');
+  expect([first.code, first.stdout]).toEqual([7, expect.stringContaining('dying  asking, 1 turn')]);
   expect(await home.ok('task', 'show', 'dying')).toContain('throughline task retry');
   const again = await home.run('task', 'retry', 'dying', '--say', 'Once more.');
   expect(again.stdout).toContain('asking, 2 turns');
@@ -104,7 +104,7 @@ test('what is asked is answered by a retry, with words for the agent', async () 
   expect((await home.run('task', 'show', 'nobody')).code).toBe(4);
 });
 
-test('a retry that lets others begin says how to go on with them', async () => {
+test('a retry after which other tasks can begin says how to continue with them', async () => {
   const file = join(home.path, 'tasks.yaml');
   writeFileSync(
     file,
@@ -119,36 +119,36 @@ test('a retry that lets others begin says how to go on with them', async () => {
   expect(await home.ok('task', 'run')).toContain('y  done, 1 turn');
 });
 
-test('SIGTERM leaves a task to the next run, which goes on; Ctrl-C cancels it', async () => {
+test('SIGTERM leaves a task to the next "task run", which continues it; Ctrl-C cancels it', async () => {
   const left = home.start(['task', 'run', '/hang', '--name', 'long', '--retry-interrupted', '1']);
-  await until(() => sent() === 1);
+  await until(() => sentPrompts() === 1);
   left.kill('SIGTERM');
   expect(await left.ended).toMatchObject({
     code: 7,
     stderr: expect.stringContaining('To continue the tasks, run "throughline task run"'),
   });
   const next = home.start(['task', 'run']);
-  await until(() => sent() === 2);
+  await until(() => sentPrompts() === 2);
   next.kill('SIGINT');
   const { code, stdout } = await next.ended;
   expect([code, stdout]).toEqual([130, expect.stringContaining('long  cancelled, 2 turns')]);
 });
 
-/** How many turns have been sent, read past all our code. */
-function sent(): number {
+/** The number of prompts that were sent to agents, read from the database file. */
+function sentPrompts(): number {
   const file = join(home.path, 'home', 'throughline.db');
   if (!existsSync(file)) return 0;
   const db = new DatabaseSync(file, { readOnly: true, timeout: 60_000 });
   try {
     return db.prepare("SELECT no FROM events WHERE kind = 'turn.sent'").all().length;
   } catch {
-    return 0; // its tables are being made
+    return 0; // its tables do not exist yet
   } finally {
     db.close();
   }
 }
 
-test('at a terminal a bar says how far it is', async (context) => {
+test('at a terminal a bar shows the progress', async (context) => {
   const terminal = inTerminal(home, ['task', 'run', 'Say hello.', '--name', 'hello']);
   if (terminal === null) context.skip('there is no program "script" to make a terminal with');
   const ended = await terminal?.ended;
@@ -156,25 +156,25 @@ test('at a terminal a bar says how far it is', async (context) => {
   expect(ended?.text).toContain('done, 1 turn of scripted');
 });
 
-test('while a server runs, it does the work: whoever added a task may go', async () => {
+test('a server runs the task when the command that added it is killed, and another command can wait for it', async () => {
   const server = home.start(['serve', '--port', '0', '--json']);
   await server.until('stdout', /"kind":"serving"/);
   const go = join(home.path, 'go-on');
   const adding = home.start(['task', 'run', `/await ${go}`, '--name', 'left', '--gate', 'true']);
-  await until(() => sent() === 1);
+  await until(() => sentPrompts() === 1);
   adding.kill('SIGKILL');
   await adding.ended;
-  const asked = () => server.stderr.split('"operation":"listTasks"').length;
-  const before = asked();
+  const listRequests = () => server.stderr.split('"operation":"listTasks"').length;
+  const before = listRequests();
   const following = home.start(['task', 'run']);
-  await until(() => asked() > before); // what is left over: from here on it waits for that
+  await until(() => listRequests() > before); // it has found the task, and waits for it
   writeFileSync(go, '');
   const watching = await following.ended;
   expect([watching.code, watching.stdout]).toEqual([
     0,
     'left  done, 1 turn of scripted: The gate passed: exit code 0.\n',
   ]);
-  expect(sent()).toBe(1);
+  expect(sentPrompts()).toBe(1);
   const named = ['--server', `unix:${join(home.path, 'home', 'server', 'socket')}`];
   expect(await home.ok('task', 'list', ...named)).toBe(await home.ok('task', 'list'));
   server.kill('SIGTERM');

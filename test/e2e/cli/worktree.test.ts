@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { git, makeRepository } from '../../git.ts';
 import { CliHome } from './process.ts';
 
-test('send --worktree, then changes --commit --merge, --discard and erase', async () => {
+test('changes of "send --worktree" are listed, committed and merged, discarded, and erased with their branch', async () => {
   const home = new CliHome();
   onTestFinished(() => home.remove());
   const cwd = makeRepository(join(home.path, 'repository'));
