@@ -1,5 +1,5 @@
-// `throughline agents` and `agents install`, with a made-up npm and made-up programs: nothing is downloaded, no Claude runs.
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+// `throughline agents` and `agents install`, with a fake npm and fake programs: nothing is downloaded, and no Claude runs.
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startModel } from '../../../src/testing/index.ts';
@@ -19,12 +19,13 @@ afterEach(() => home.remove());
 
 const run = (...args: string[]) => home.start(args, { env }).ended;
 
-function program(name: string, text: string): void {
+/** Puts a program on the PATH of the commands. */
+function writeProgram(name: string, text: string): void {
   writeFileSync(join(home.path, 'bin', name), text);
   chmodSync(join(home.path, 'bin', name), 0o755);
 }
 const CLAUDE = '#!/bin/sh\necho "2.1.325 (Claude Code)"\n';
-/** Makes what npm would: the SDK, and a program for this machine. */
+/** A fake npm that writes what the real one would install: the SDK, and a program for this machine. */
 const NPM = `#!${process.execPath}
 const { chmodSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 const wanted = Object.values(JSON.parse(readFileSync('package.json', 'utf8')).dependencies)[0];
@@ -37,14 +38,14 @@ for (const [name, file] of [['', 'sdk.mjs'], ['-' + process.platform + '-' + pro
 }
 `;
 
-test('without Claude there is the scripted agent, for whoever names it, and a word on how to get Claude', async () => {
+test('without Claude, "agents" lists the scripted agent and says how to install Claude', async () => {
   const { code, stdout, stderr } = await run('agents');
   expect(code).toBe(0);
   expect(stdout).toMatch(/^scripted \(scripted\): version/);
   expect(stderr).toContain('throughline agents install claude');
 });
 
-test('where no agent is installed, a prompt is refused with the line that installs one', async () => {
+test('without an agent, a prompt is refused with the command that installs one', async () => {
   for (const args of [
     ['send', 'notes', 'hello'],
     ['task', 'run', 'Say hello'],
@@ -53,15 +54,15 @@ test('where no agent is installed, a prompt is refused with the line that instal
     expect([code, stdout]).toEqual([3, '']);
     expect(stderr).toMatch(/No agent is installed here\. Run "throughline agents install claude"/);
   }
-  expect((await run('list', '--json')).stdout).toBe(''); // nothing is left of what was refused
+  expect((await run('list', '--json')).stdout).toBe(''); // the refused commands left no conversation
   const named = await run('send', 'notes', 'hello', '--agent', 'scripted');
   expect(named.stdout).toBe('Noted: hello\n');
-  // From then on the conversation has an agent, and somebody has named it.
+  // From then on the conversation has the agent that was named.
   expect((await run('send', 'notes', 'again')).stdout).toBe('Noted: again\n');
 });
 
-test('a Claude on PATH is used through its program, and is the default', async () => {
-  program('claude', CLAUDE);
+test('a Claude on PATH is used by its program, and is the default agent', async () => {
+  writeProgram('claude', CLAUDE);
   const { stdout, stderr } = await run('agents', '--json');
   const agents = stdout
     .trim()
@@ -75,8 +76,8 @@ test('a Claude on PATH is used through its program, and is the default', async (
   expect(stderr).toBe('');
 });
 
-test('a Claude that does not run is listed with what is wrong; others are not disturbed', async () => {
-  program('claude', '#!/bin/sh\nexit 1\n');
+test('a Claude that does not run is listed with the reason, and other agents still work', async () => {
+  writeProgram('claude', '#!/bin/sh\nexit 1\n');
   const { code, stdout } = await run('agents');
   expect(code).toBe(0);
   expect(stdout).toMatch(/claude \(claude-cli, default\): .*--version/);
@@ -86,8 +87,8 @@ test('a Claude that does not run is listed with what is wrong; others are not di
   expect((await run('send', 'y', 'hello')).code).toBe(3);
 });
 
-test('installed by npm, it is found, and its SDK is used; a second time there is nothing to do', async () => {
-  program('npm', NPM);
+test('after "agents install claude" its SDK is used, and a second install changes nothing', async () => {
+  writeProgram('npm', NPM);
   const first = await run('agents', 'install', 'claude');
   expect(first.code, first.stderr).toBe(0);
   expect(first.stdout).toMatch(/^claude 0\.3\.\d+ installed: /);
@@ -97,10 +98,10 @@ test('installed by npm, it is found, and its SDK is used; a second time there is
   expect(JSON.parse(claude ?? '').where).toContain('throughline agents install');
 });
 
-/** Makes what npm would, with a small agent in the place of Codex. */
-function npmForCodex(index: string): void {
+/** Writes a fake npm that installs this code in place of Codex. */
+function writeNpmForCodex(index: string): void {
   const codex = `@openai/codex-${process.platform}-${process.arch}`;
-  program(
+  writeProgram(
     'npm',
     `#!${process.execPath}
 const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
@@ -114,8 +115,8 @@ writeFileSync('node_modules/' + name + '/index.js', ${JSON.stringify(index)});
   );
 }
 
-test('Codex is installed by name, too', async () => {
-  npmForCodex('process.exit(1)');
+test('"agents install codex" installs Codex', async () => {
+  writeNpmForCodex('process.exit(1)');
   const { code, stdout, stderr } = await run('agents', 'install', 'codex');
   expect(code, stderr).toBe(0);
   expect(stdout).toMatch(/^codex 2\.\d+\.\d+ installed: .*agents\/acp\/codex\n/);
@@ -126,7 +127,7 @@ test('Codex is installed by name, too', async () => {
 test('a running server notices an agent that is installed', async () => {
   const model = await startModel();
   const program = agentProgram('complete');
-  npmForCodex(`process.env.MODEL_URL = '${model.url}'; import('${program}');`);
+  writeNpmForCodex(`process.env.MODEL_URL = '${model.url}'; import('${program}');`);
   const server = await serveProcess(home, { env });
   try {
     const none = await run('send', 'chat', 'The codeword is amber.');
@@ -147,8 +148,8 @@ test('a running server notices an agent that is installed', async () => {
   }
 });
 
-test('another version can be asked for, and --version does not print ours', async () => {
-  program('npm', NPM);
+test('"agents install --version" installs that version, and does not print the version of throughline', async () => {
+  writeProgram('npm', NPM);
   for (const [i, words] of [['--version', '0.3.1'], ['--version=0.3.2']].entries()) {
     const { stdout } = await run('agents', 'install', 'claude', '--json', ...words);
     expect(JSON.parse(stdout)).toMatchObject({ agent: 'claude', version: `0.3.${i + 1}`, changed: true });
@@ -159,16 +160,21 @@ test.each([
   ['no network', 3, '#!/bin/sh\necho "npm error code ENOTFOUND" >&2\nexit 1\n', /could not reach its registry.*proxy/],
   ['no such version', 4, '#!/bin/sh\necho "npm error code ETARGET" >&2\nexit 1\n', /no such version/],
   ['no npm', 3, null, /npm was not found/],
-])('%s: exit code %i, one line, and nothing is left behind', async (_, code, npm, words) => {
-  if (npm !== null) program('npm', npm);
-  const ended = await home.start(['agents', 'install', 'claude'], { env }).ended;
-  expect(ended.code).toBe(code);
-  expect(ended.stderr.trim().split('\n')).toHaveLength(1);
-  expect(ended.stderr).toMatch(words);
-  expect(ended.stdout).toBe('');
-});
+])(
+  '"agents install" with %s ends with the exit code %i and one line on stderr, and leaves no files',
+  async (_, code, npm, words) => {
+    if (npm !== null) writeProgram('npm', npm);
+    const ended = await home.start(['agents', 'install', 'claude'], { env }).ended;
+    expect(ended.code).toBe(code);
+    expect(ended.stderr.trim().split('\n')).toHaveLength(1);
+    expect(ended.stderr).toMatch(words);
+    expect(ended.stdout).toBe('');
+    const agents = join(home.path, 'home', 'agents');
+    expect(existsSync(agents) ? readdirSync(agents) : []).toEqual([]);
+  },
+);
 
-test('an agent that cannot be installed, and what is no version, are wrong use', async () => {
+test('an unknown agent, an invalid version and a missing name are refused', async () => {
   expect((await run('agents', 'install', 'nobody')).code).toBe(4);
   expect((await run('agents', 'install', 'claude', '--version', 'latest')).code).toBe(2);
   expect((await run('agents', 'install')).code).toBe(2);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AGENTS } from './agents.ts';
 import { CliHome, MANY_SLOTS, until } from './process.ts';
 
-/** A process for each request, as a user's requests come to any server. */
+/** Every command is a process of its own, as the requests of a user reach different servers. */
 let home: CliHome;
 beforeEach(() => {
   home = new CliHome();
@@ -14,9 +14,10 @@ beforeEach(() => {
 });
 afterEach(() => home.remove());
 
-const ranIn = (id: string) => readFileSync(join(home.path, 'home', 'sandboxes', id, 'ran'), 'utf8');
+/** What the set-up has written into the sandbox: one line per run. */
+const setUpLog = (id: string) => readFileSync(join(home.path, 'home', 'sandboxes', id, 'ran'), 'utf8');
 
-test('a request is killed in the middle; the next, in another process, reopens the sandbox, sets nothing up again, and the agent recalls', async () => {
+test('after a kill, the next request reopens the sandbox in another process without a second set-up, and the agent has its history', async () => {
   await home.ok('send', 'chat', 'The codeword is heron.');
   const killed = home.start(['send', 'chat', '/say half\n/hang']);
   await killed.until('stdout', /half/);
@@ -32,9 +33,9 @@ test('a request is killed in the middle; the next, in another process, reopens t
   expect(view.uses).toEqual([
     { owner: 'local', sandbox: conversation.id, conversation: conversation.id, session: sessions[0].id },
   ]);
-  expect(ranIn(conversation.id)).toBe('installed\n');
-  const told = await home.ok('follow', 'chat', '--until-idle');
-  expect(told.match(/sandbox \S+ (created|set up: install|reopened by another process)/g)).toEqual([
+  expect(setUpLog(conversation.id)).toBe('installed\n');
+  const events = await home.ok('follow', 'chat', '--until-idle');
+  expect(events.match(/sandbox \S+ (created|set up: install|reopened by another process)/g)).toEqual([
     expect.stringContaining('created'),
     expect.stringContaining('set up: install'),
     expect.stringContaining('reopened'),
@@ -42,25 +43,25 @@ test('a request is killed in the middle; the next, in another process, reopens t
   ]);
 });
 
-test('of processes that open a sandbox at once, one sets it up; then it is listed, used, put to rest and removed', async () => {
+test('if two processes open a sandbox at the same time, one of them sets it up; then it is listed, used, put to rest and removed', async () => {
   const opened = await Promise.all([1, 2].map(() => home.lines('sandbox', 'open', 'website')));
   const [[{ id }]] = opened as [[{ id: string }]];
   expect(opened).toMatchObject([[{ id, name: 'website' }], [{ id, name: 'website' }]]);
-  expect(ranIn(id)).toBe('installed\n');
+  expect(setUpLog(id)).toBe('installed\n');
   const ran = await home.run('sandbox', 'exec', 'website', '--', '/bin/sh', '-c', 'echo x > note.txt; pwd; exit 3');
   expect(ran).toMatchObject({ code: 1, stdout: expect.stringContaining(`${id}/work`) });
   expect(await home.ok('sandbox')).toMatch(new RegExp(`^${id} {2}ready, 0 conversations, used .* website\n$`));
   expect(await home.ok('sandbox', 'show', 'website', '--measure')).toMatch(/set-up install done in \d+ ms/);
   expect(await home.ok('sandbox', 'rest', 'website')).toContain('resting');
   expect(await home.run('sandbox', 'rm', 'website')).toMatchObject({
-    ...{ code: expect.any(Number), stderr: expect.stringContaining('note.txt is in no git repository') },
+    ...{ code: 2, stderr: expect.stringContaining('note.txt is in no git repository') },
   });
   expect(await home.ok('sandbox', 'rm', 'website', '--force')).toBe(`Removed ${id}.\n`);
   await until(() => !existsSync(join(home.path, 'home', 'sandboxes', id)));
   expect((await home.run('sandbox', 'show', 'website')).code).toBe(4);
 });
 
-/** As where no package for sandboxes is installed. */
+/** A hook that makes the packages for sandboxes look as if they were not installed. */
 const WITHOUT_PACKAGES = `
 import { registerHooks } from 'node:module';
 registerHooks({
@@ -71,35 +72,37 @@ registerHooks({
 });`;
 
 test.each([
-  ['bubblewrap', { network: 'none' }, 'bubblewrap is not installed', 'apt install bubblewrap'],
-  ['container', { network: 'none', image: 'localhost/none:1' }, 'podman is not installed', 'apt install podman'],
+  ['bubblewrap', 2, { network: 'none' }, 'bubblewrap is not installed', 'apt install bubblewrap'],
+  ['container', 2, { network: 'none', image: 'localhost/none:1' }, 'podman is not installed', 'apt install podman'],
   [
     'container',
+    2,
     { network: 'none', image: 'localhost/none:1', engine: 'docker' },
     'docker is not',
     'apt install docker.io',
   ],
   [
     'ssh',
+    3,
     { host: '127.0.0.1', user: 'nobody', hostKey: 'ssh-ed25519 AAAA' },
     'need the package "ssh2"',
     'npm install ssh2',
   ],
-  ['vercel', {}, 'need the package @vercel/sandbox', 'npm install @vercel/sandbox'],
-  ['e2b', {}, 'need the package e2b', 'npm install e2b'],
+  ['vercel', 2, {}, 'need the package @vercel/sandbox', 'npm install @vercel/sandbox'],
+  ['e2b', 2, {}, 'need the package e2b', 'npm install e2b'],
 ])(
-  'the kind %s that is asked for and missing is refused with the line that installs it, and nothing runs instead (%o)',
-  async (kind, more, why, install) => {
+  'a sandbox of the kind %s that is not installed is refused with the exit code %i and the command that installs it, and no other kind is used (%o)',
+  async (kind, expectedCode, more, why, install) => {
     const hook = join(home.path, 'without-packages.mjs');
     writeFileSync(hook, WITHOUT_PACKAGES);
     home.configure({ defaultAgent: 'scripted', agents: AGENTS, turns: MANY_SLOTS, sandbox: { kind, ...more } });
     const env = { PATH: '/nowhere', NODE_OPTIONS: `--import ${pathToFileURL(hook)}` };
     const { code, stdout, stderr } = await home.start(['send', 'chat', '/tool write note'], { env }).ended;
-    expect([code === 0, stdout]).toEqual([false, '']);
+    expect([code, stdout]).toEqual([expectedCode, '']);
     expect(stderr).toContain(why);
     expect(stderr).toContain(install);
     expect((await home.show('chat')).sessions).toEqual([]);
-    // Commands that need no sandbox work without it.
+    // Commands that need no sandbox still work.
     expect(await home.start(['list'], { env }).ended).toMatchObject({ code: 0, stderr: '' });
     const doctor = await home.start(['doctor'], { env }).ended;
     expect(doctor).toMatchObject({ code: 0, stdout: expect.stringContaining(why), stderr: '' });

@@ -7,7 +7,7 @@ const home = new CliHome();
 afterAll(() => home.remove());
 
 describe('throughline send', () => {
-  test('makes the conversation, writes the answer to stdout and the receipt to stderr', async () => {
+  test('creates the conversation, writes the answer to stdout and the receipt to stderr', async () => {
     const first = await home.run('send', 'plain', 'The codeword is osprey');
     expect(first).toMatchObject({ code: 0, stdout: 'Noted: The codeword is osprey\n' });
     expect(first.stderr).toBe('new session: nothing to carry\n');
@@ -23,14 +23,14 @@ describe('throughline send', () => {
     expect(stderr).toMatch(/^restored by transcript: 1 turn carried, 0 dropped, proof counted/);
   });
 
-  test('does not restore where that was not asked for, and says that the session is fresh', async () => {
+  test('restores nothing with --restore off, and says that the session is fresh', async () => {
     await home.ok('send', 'fresh', 'The codeword is wren');
     const { stdout, stderr } = await home.run('send', 'fresh', 'Which codewords have you seen?', '--restore', 'off');
     expect(stdout).toBe('I have seen no codewords.\n');
     expect(stderr).toBe('fresh session without the history: 0 turns carried, 1 dropped, proof none\n');
   });
 
-  test('delivers no more history than allowed, the last turns first, and counts what it left out', async () => {
+  test('delivers only the last turns with --last-turns, and counts those that it left out', async () => {
     for (const word of ['one', 'two', 'three']) {
       await home.ok('send', 'budget', `The codeword is ${word}`, '--agent', 'forgetful');
     }
@@ -41,14 +41,14 @@ describe('throughline send', () => {
     expect(none.code).toBe(6);
   });
 
-  test('goes up the named rung and no other', async () => {
+  test('uses only the rung of --rung', async () => {
     await home.ok('send', 'rung', 'The codeword is lynx');
     const { stdout, stderr } = await home.run('send', 'rung', 'Which codewords have you seen?', '--rung', 'replay');
     expect(stdout).toBe('I have seen these codewords: lynx.\n');
     expect(stderr).toMatch(/^restored by replay: .*1 model call for restoring/);
   });
 
-  test('reads no more from stdin than a prompt may have, and makes no conversation then', async () => {
+  test('refuses more than 8 MiB from stdin, and creates no conversation then', async () => {
     const { code, stderr } = await home.start(['send', 'endless', '-'], { input: 'x'.repeat(8 * 1_048_576 + 1) }).ended;
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -71,14 +71,14 @@ describe('throughline send', () => {
     expect(await home.ok('send', '--quiet', 'dashes', '--', '--help me')).toBe('Noted: --help me\n');
   });
 
-  test('shows the answer as it comes', async () => {
+  test('writes the answer while it arrives', async () => {
     const running = home.start(['send', 'stream', `/say The beginning,\n/await ${home.path}/go\n/say and the end.`]);
     await running.until('stdout', /^The beginning,/);
     writeFileSync(join(home.path, 'go'), ''); // until then, the turn cannot end
     expect((await running.ended).stdout).toMatch(/^The beginning,\s*and the end\.\n$/);
   });
 
-  test('writes exactly the answer that is kept, with tools in between', async () => {
+  test('writes exactly the answer that is stored, also with tools in between', async () => {
     const prompt = '/say before\n/think hard\n/tool write notes.log\n/say after';
     const { stdout, stderr } = await home.run('send', 'parts', prompt);
     const [turn] = (await home.show('parts')).turns;
@@ -91,7 +91,7 @@ describe('throughline send', () => {
     expect(await home.run('send', 'quiet', 'hello', '--quiet')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('pins the directory and the title that were given', async () => {
+  test('sets the title, and pins the directory', async () => {
     const cwd = join(home.path, 'project');
     mkdirSync(cwd);
     const where = await home.ok('send', 'pinned', 'Which directory are you in?', '--cwd', 'project', '--title', 'Mine');
@@ -102,7 +102,7 @@ describe('throughline send', () => {
     expect(other.stderr).toContain('another working directory');
   });
 
-  test('hands over to another agent, which is told what was said', async () => {
+  test('hands over to another agent with --agent, which gets the history', async () => {
     await home.ok('send', 'handoff', 'The codeword is marten');
     const reply = await home.ok('send', 'handoff', 'Which codewords have you seen?', '--agent', 'rotating');
     expect(reply).toBe('I have seen these codewords: marten.\n');
@@ -112,21 +112,35 @@ describe('throughline send', () => {
     ]);
   });
 
-  test('takes over an existing session, or refuses one that the agent does not have', async () => {
-    await home.ok('send', 'from', 'The codeword is raven', '--agent', 'rotating');
+  test('takes over a session that the agent already has, with its history', async () => {
+    const config = join(home.path, 'one-storage.json');
+    const scripted = { adapter: 'scripted', options: { dir: join(home.path, 'storage') } };
+    writeFileSync(config, JSON.stringify({ agents: { scripted }, defaultAgent: 'scripted' }));
+    await home.ok('send', 'from', 'The codeword is raven', '--config', config);
+    const [session] = await home.lines('sessions', 'from', '--config', config);
+    // Another data home, to which the session is unknown.
+    const elsewhere = ['--home', join(home.path, 'elsewhere'), '--config', config];
+    const prompt = 'Which codewords have you seen?';
+    const { stdout, stderr } = await home.run('send', 'into', prompt, '--session', session.id, ...elsewhere);
+    expect(stdout).toBe('I have seen these codewords: raven.\n');
+    expect(stderr).toBe('restored by resume: 1 turn carried, 0 dropped, proof proved\n');
+    expect(await home.lines('sessions', 'into', ...elsewhere)).toMatchObject([{ id: session.id, origin: 'adopted' }]);
+  });
+
+  test('refuses a session that the agent does not have', async () => {
     const refused = await home.run('send', 'into', 'hello', '--session', 'no-such-session');
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('no-such-session');
     expect((await home.show('into')).turns[0]).toMatchObject({ state: 'failed', sent: null });
   });
 
-  test('refuses an option that it cannot read, and leaves no conversation behind', async () => {
+  test('refuses an option with an invalid value, and creates no conversation', async () => {
     const refused = await home.run('send', 'unread', 'Hello', '--title', 'Unread', '--set', 'effort');
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('must be ID=VALUE') });
     expect((await home.run('show', 'unread')).code).toBe(4);
   });
 
-  test('refuses an empty prompt and leaves no conversation behind', async () => {
+  test('refuses an empty prompt, and creates no conversation', async () => {
     const { code, stderr } = await home.start(['send', 'empty', '-'], { input: ' \n' }).ended;
     expect(code).toBe(2);
     expect(stderr).toBe('throughline: The prompt is empty.\n');
@@ -173,7 +187,7 @@ describe('a request id', () => {
     expect(turns).toMatchObject([{ n: 1, requestId: 'r1' }]);
   });
 
-  test('gives all that was kept of a turn whose process was killed, and does not send it again', async () => {
+  test('prints what is stored of a turn whose process was killed, and does not send the prompt again', async () => {
     const args = ['send', 'once-killed', '/stream 100000 2', '--request-id', 'r4'];
     const first = home.start(args);
     await first.until('stdout', /chunk 1 /);
@@ -183,12 +197,12 @@ describe('a request id', () => {
     expect(again.code).toBe(7);
     const { turns } = await home.show('once-killed');
     expect(turns).toMatchObject([{ state: 'interrupted', attempt: 1 }]);
-    // What the agent had written down and nobody had seen is part of it.
+    // The reply can be longer than the output of the killed process: it also has what only the agent had stored.
     expect(again.stdout).toBe(`${turns[0].reply}\n`);
     expect(again.stdout.length).toBeGreaterThanOrEqual(first.stdout.length);
   });
 
-  test('repeats the end of a turn that failed', async () => {
+  test('gives the same exit code again for a failed turn', async () => {
     const args = ['send', 'once-failed', '/fail agent_failed', '--request-id', 'r2'];
     expect((await home.run(...args)).code).toBe(1);
     expect((await home.run(...args)).code).toBe(1);
@@ -205,7 +219,7 @@ describe('a request id', () => {
 });
 
 describe('several processes', () => {
-  test('send to one conversation at once: every turn is run once, in order, and each gets its own answer', async () => {
+  test('that send to one conversation at the same time each get their own answer, and every turn runs once', async () => {
     const words = ['alpha', 'beta', 'gamma', 'delta'];
     const ended = await Promise.all(words.map((word) => home.run('send', 'shared', `/say ${word}`)));
     expect(ended.map(({ code, stdout }) => ({ code, stdout }))).toEqual(
@@ -217,7 +231,7 @@ describe('several processes', () => {
     expect(await home.ok('verify', 'shared')).toMatch(/^intact: (\d+) events\nhead: \1:[0-9a-f]{64}\n$/);
   });
 
-  test('say why a turn waits: another process holds the conversation', async () => {
+  test('print that a turn waits because another process holds the conversation', async () => {
     const first = home.start(['send', 'held', '/say begun\n/hang']);
     await first.until('stdout', /begun/);
     const second = home.start(['send', 'held', 'hello']);
@@ -226,7 +240,7 @@ describe('several processes', () => {
     expect(await second.ended).toMatchObject({ code: 0, stdout: 'Noted: hello\n' });
   });
 
-  test('see a turn through that another one was killed over', async () => {
+  test('end the turn of a killed process as interrupted, and then run their own', async () => {
     const first = home.start(['send', 'killed', '/hang']);
     await until(async () => (await home.run('show', 'killed', '--json')).stdout.includes('"sent":{'));
     first.kill('SIGKILL');
@@ -240,7 +254,7 @@ describe('several processes', () => {
 });
 
 describe('throughline send --detach', () => {
-  test('returns when the turn is accepted, and the turn goes on', async () => {
+  test('returns when the turn is accepted, and the turn continues', async () => {
     const go = join(home.path, 'go-on');
     const { code, stdout, stderr } = await home.run('send', 'detached', `/await ${go}\n/say done`, '--detach');
     expect(code).toBe(0);

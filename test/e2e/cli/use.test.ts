@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { COMMANDS } from '../../../src/faces/cli/commands.ts';
 import { PROGRAM } from '../../program.ts';
@@ -9,6 +9,7 @@ import { CliHome, Running } from './process.ts';
 const home = new CliHome();
 afterAll(() => home.remove());
 
+/** The commands that the help lists. */
 const SHOWN = Object.entries(COMMANDS).filter(([, { isHidden }]) => !isHidden);
 
 describe('help', () => {
@@ -19,7 +20,7 @@ describe('help', () => {
     expect(text).toMatch(/7 interrupted,\s+130\s+cancelled/);
   });
 
-  test.each(SHOWN.map(([name]) => name))('of %s has real examples, and needs no data', async (name) => {
+  test.each(SHOWN.map(([name]) => name))('of %s has examples of that command, and needs no data home', async (name) => {
     const nowhere = { env: { THROUGHLINE_HOME: '/dev/null/nowhere', THROUGHLINE_CONFIG: '/dev/null/nowhere' } };
     const { code, stdout, stderr } = await home.start([name, '--help'], nowhere).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -39,7 +40,7 @@ test('the version is that of the package', async () => {
   expect(await home.ok('--version')).toBe(`${packageJson.version}\n`);
 });
 
-test('a checkout runs its sources; all other tests run them as they are in the package', async () => {
+test('the program of a checkout runs the sources; all other tests run the bundled program', async () => {
   const program = resolve(import.meta.dirname, '../../../bin/throughline.js');
   expect(PROGRAM).not.toBe(program);
   const where = { env: home.environment(), cwd: home.path };
@@ -50,7 +51,7 @@ test('a checkout runs its sources; all other tests run them as they are in the p
 });
 
 describe('the data home', () => {
-  test('is the one named, before or after the command', async () => {
+  test('is that of --home, before or after the command', async () => {
     const there = join(home.path, 'there');
     await home.ok('--home', there, 'send', 'kept', 'hello');
     expect(existsSync(join(there, 'throughline.db'))).toBe(true);
@@ -64,58 +65,64 @@ describe('the data home', () => {
     expect(existsSync(join(home.path, 'xdg', 'throughline', 'throughline.db'))).toBe(true);
   });
 
-  test('that cannot be one is a sentence and not a stack', async () => {
+  test('that is a file is refused in one line without a stack', async () => {
     const file = join(home.path, 'a-file');
     writeFileSync(file, 'not a directory');
     const { code, stderr } = await home.run('list', '--home', file);
-    expect(code).not.toBe(0);
+    expect(code).toBe(1);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(stderr).toMatch(/^throughline: .*a-file/);
     expect(stderr).not.toContain('fault of this program');
     expect(readFileSync(file, 'utf8')).toBe('not a directory');
   });
 
-  // Node's recursive mkdir never returns there.
-  test.runIf(process.platform === 'linux').each([
-    [['list', '--home', '/proc/nowhere/home'], /^throughline: Cannot create the data home .* Set THROUGHLINE_HOME/],
-    [
-      ['serve', '--home', '/proc/nowhere'],
-      /^throughline: Cannot create the directory \/proc\/nowhere\/server\. Remove/,
-    ],
-    [['serve', '--home', '/proc'], /^throughline: Cannot create the directory \/proc\/server\. Remove/],
-    [
-      ['list', '--store', 'sqlite:/proc/nowhere/x.db'],
-      /^throughline: Cannot open \/proc\/nowhere\/x\.db .* set another/,
-    ],
-    [
-      ['agents', 'install', 'claude', '--home', '/proc/x'],
-      /^throughline: Cannot create the data home \/proc\/x\. Set /,
-    ],
-    [
-      ['agents', 'install', 'claude', '--home', '/proc'],
-      /^throughline: Cannot write to \/proc\/agents \(ENOENT\)\. Use /,
-    ],
-  ])('below a directory that takes no other is a sentence as well: %j', async (args, sentence) => {
-    expect(await home.run(...args)).toMatchObject({ code: 1, stderr: expect.stringMatching(sentence) });
+  describe('in /proc, where no directory can be created,', () => {
+    beforeEach((context) => {
+      if (process.platform !== 'linux') context.skip('needs /proc');
+    });
+
+    // Node's recursive mkdir never returns there.
+    test.each([
+      [['list', '--home', '/proc/nowhere/home'], /^throughline: Cannot create the data home .* Set THROUGHLINE_HOME/],
+      [
+        ['serve', '--home', '/proc/nowhere'],
+        /^throughline: Cannot create the directory \/proc\/nowhere\/server\. Remove/,
+      ],
+      [['serve', '--home', '/proc'], /^throughline: Cannot create the directory \/proc\/server\. Remove/],
+      [
+        ['list', '--store', 'sqlite:/proc/nowhere/x.db'],
+        /^throughline: Cannot open \/proc\/nowhere\/x\.db .* set another/,
+      ],
+      [
+        ['agents', 'install', 'claude', '--home', '/proc/x'],
+        /^throughline: Cannot create the data home \/proc\/x\. Set /,
+      ],
+      [
+        ['agents', 'install', 'claude', '--home', '/proc'],
+        /^throughline: Cannot write to \/proc\/agents \(ENOENT\)\. Use /,
+      ],
+    ])('is refused: %j', async (args, sentence) => {
+      expect(await home.run(...args)).toMatchObject({ code: 1, stderr: expect.stringMatching(sentence) });
+    });
+
+    test('is also refused for sandboxes', async () => {
+      const settings = join(home.path, 'sandboxes.json');
+      const agents = { scripted: { adapter: 'scripted' } };
+      writeFileSync(settings, JSON.stringify({ agents, defaultAgent: 'scripted', sandbox: { root: '/proc/nowhere' } }));
+      const { code, stderr } = await home.run('send', 'x', 'hello', '--config', settings);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot create the sandbox directory \/proc\/nowhere/)]);
+    });
   });
 
-  test.runIf(process.platform === 'linux')('and so is a directory of sandboxes there', async () => {
-    const settings = join(home.path, 'sandboxes.json');
-    const agents = { scripted: { adapter: 'scripted' } };
-    writeFileSync(settings, JSON.stringify({ agents, defaultAgent: 'scripted', sandbox: { root: '/proc/nowhere' } }));
-    const { code, stderr } = await home.run('send', 'x', 'hello', '--config', settings);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot create the sandbox directory \/proc\/nowhere/)]);
-  });
-
-  test('without any settings has an agent that needs no model, for whoever names it', async () => {
-    // Nor is there a Claude of whoever runs the tests.
+  test('without settings has the scripted agent, if it is named', async () => {
+    // An empty PATH: a Claude that is installed on this machine is not found.
     const bare = { PATH: '', THROUGHLINE_HOME: join(home.path, 'bare'), THROUGHLINE_CONFIG: '' };
     const { code, stdout } = await home.start(['send', 'x', 'hello', '--agent', 'scripted'], { env: bare }).ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Noted: hello\n' });
   });
 });
 
-test('settings that cannot be understood are named with their fault', async () => {
+test('invalid settings are refused with the name of the setting', async () => {
   const file = join(home.path, 'broken.json');
   writeFileSync(file, '{"agents":{"x":{"adapter":"none"}}}');
   const { code, stderr } = await home.run('list', '--config', file, '--json');
@@ -126,7 +133,7 @@ test('settings that cannot be understood are named with their fault', async () =
   });
 });
 
-test('a Claude that is missing says what to do, once', async () => {
+test('"agents" says once what to do about a missing Claude', async () => {
   const file = join(home.path, 'claude.json');
   const agents = { claude: { adapter: 'claude-sdk' }, cli: { adapter: 'claude-cli', command: ['no-such-claude'] } };
   writeFileSync(file, JSON.stringify({ agents }));
