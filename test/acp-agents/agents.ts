@@ -1,26 +1,26 @@
-// The agents that `npm run test:agents` tries: exact versions, how each is started, and how it is brought to talk to the
-// stand-in model with a made-up key and without a login. What was learnt of them is in docs/acp-agents.md.
+// The agents that `npm run test:agents` tests: exact versions, how each is started, and how it is configured to use the stand-in model with a
+// made-up key and without a login. docs/acp-agents.md describes the results.
 
 export interface AcpAgent {
-  /** The npm packages that it is made of, with their exact versions. */
+  /** Its npm packages with their exact versions. */
   readonly packages: Readonly<Record<string, string>>;
   /** A program of these packages, and its arguments. */
   readonly command: readonly [program: string, ...args: string[]];
-  /** What it needs beyond HOME and TMPDIR. `model`: the address of the stand-in, without a path. */
+  /** The variables that it needs beyond HOME and TMPDIR. `model`: the address of the stand-in model, without a path. */
   env(model: string): Record<string, string>;
-  /** What is in the person's home, by path. */
+  /** The files in the home of the user, by path. */
   files(model: string): Record<string, object>;
   /** The mode in which commands need no permission, where there is one and it is not the first. */
   readonly mode?: string;
-  /** Where below the home it keeps its sessions. */
+  /** The folder in the home where it keeps its sessions. */
   readonly storage: string;
   /** `load`: it opens a session again with its history. `sometimes`: not in the minute in which the session was made. */
   readonly reopens: 'load' | 'sometimes';
-  /** Its tool for shell commands, and what that one needs beside the command. */
+  /** Its tool for shell commands, and the arguments of that tool beside the command. */
   readonly shell: readonly [tool: string, others?: object];
 }
 
-/** Its version; of several packages, each by its name. */
+/** Its version. If it has several packages, each version with the name of the package. */
 export function versionOf({ packages }: Pick<AcpAgent, 'packages'>): string {
   const all = Object.entries(packages);
   return all.map(([id, version]) => (all.length > 1 ? `${id.split('/').at(-1)} ${version}` : version)).join(', ');
@@ -31,7 +31,7 @@ const MODEL = 'stand-in';
 export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
   gemini: {
     packages: { '@google/gemini-cli': '0.61.0' },
-    // Only where it trusts the folder may commands run without permission.
+    // It runs commands without permission only in folders that it trusts.
     command: ['gemini', '--acp', '--skip-trust'],
     env: (model) => ({ GEMINI_API_KEY: 'fake', GOOGLE_GEMINI_BASE_URL: model }),
     files: () => ({
@@ -79,7 +79,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
         security: { auth: { selectedType: 'openai' } },
         privacy: { usageStatisticsEnabled: false },
         general: { enableAutoUpdate: false },
-        // Else it asks the model after every turn what to remember and what the person may say next.
+        // Otherwise it calls the model after every turn to choose memories and to suggest the next prompt.
         memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
         ui: { enableFollowupSuggestions: false },
       },

@@ -1,4 +1,4 @@
-// Puts an agent into a folder of its own, apart from the packages of the project and from those of the other agents.
+// Installs an agent into its own folder, separate from the packages of the project and of the other agents.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ const LIMIT_MS = 300_000;
 export const folderOf = (name: string) => join(import.meta.dirname, '.installed', name);
 export const binOf = (name: string) => join(folderOf(name), 'node_modules', '.bin');
 
-/** Null: it is there, in the versions that are asked for. Else why it cannot be installed, in one line. */
+/** Null: the right versions are installed. Otherwise the reason why not, in one line. */
 export function install(name: string): string | null {
   const { packages = {}, command = [''] } = ACP_AGENTS[name] ?? {};
   const folder = folderOf(name);
@@ -25,7 +25,7 @@ export function install(name: string): string | null {
   });
   if (npm.error) return `npm: ${npm.error.message}`;
   if (npm.status !== 0) return reasonIn(npm.stderr) ?? `npm ended with ${npm.status ?? npm.signal}`;
-  // npm passes over an optional package that it could not download: the program is then a script without a program.
+  // npm ignores an optional package that it could not download. Then the program of the agent is missing.
   return existsSync(join(binOf(name), command[0])) ? null : `there is no program ${command[0]} in ${wanted.join(' ')}`;
 }
 
@@ -40,7 +40,7 @@ function isInstalled(folder: string, packages: Readonly<Record<string, string>>)
   });
 }
 
-/** The line in which npm says what was wrong. */
+/** The line of npm with the reason of the failure. */
 function reasonIn(stderr: string): string | null {
   const lines = stderr
     .split('\n')

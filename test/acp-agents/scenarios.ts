@@ -12,13 +12,13 @@ import { LIMIT_MS, underTest } from './under-test.ts';
 
 const name = process.env.THROUGHLINE_ACP_AGENT ?? '';
 const agent = ACP_AGENTS[name];
-if (!agent) throw new Error(`THROUGHLINE_ACP_AGENT is none of ${Object.keys(ACP_AGENTS).join(', ')}`);
+if (!agent) throw new Error(`THROUGHLINE_ACP_AGENT must be one of ${Object.keys(ACP_AGENTS).join(', ')}`);
 const { settings, storage } = underTest(name, agent);
 
 acpScenarios(underTest(name, agent));
 
 describe(`${name} and the words of a prompt`, { timeout: LIMIT_MS }, () => {
-  test('the model gets the person’s own words, also after a history, and the reply is exactly its answer', async () => {
+  test('the model gets the exact words of the prompt, also after a history, and the reply is exactly its answer', async () => {
     await using home = await AcpHome.make({ agent: settings });
     const tl = await home.open();
     expect((await tl.conversation('chat').ask(FIRST)).reply).toBe(acknowledgement(FIRST));
@@ -29,20 +29,20 @@ describe(`${name} and the words of a prompt`, { timeout: LIMIT_MS }, () => {
     home.expectCodewords('amber', 'birch');
   });
 
-  test('a stream that the API cut is in the reply once', async () => {
+  test('a stream that the API cuts off is not repeated in the reply', async () => {
     await using home = await AcpHome.make({ agent: settings });
     const { engine } = await home.open();
     // With pauses, so that the agent has passed on a part before the stream is cut.
     const { turn, reply } = await run(engine, 'chat', 'model: stream 8 300ms\nmodel: break 1 times');
-    // Some fail, some let the model continue, and some ask it again.
+    // Some agents fail, some let the model continue, and some send the request again.
     expect(reply.split('chunk 1 ').length - 1, `${turn.state}: ${reply}`).toBeLessThanOrEqual(1);
   });
 
-  test('an answer that never comes whole is no success', async () => {
+  test('a turn whose answer is never complete fails', async () => {
     await using home = await AcpHome.make({ agent: settings });
     const { engine } = await home.open();
     const { turn, reply } = await run(engine, 'chat', 'model: stream 8 300ms\nmodel: break');
-    // One lets its model continue where the stream was cut, and gets a whole answer.
+    // One agent lets the model continue where the stream was cut off, and gets a complete answer.
     if (reply.includes('Acknowledged')) expect(turn.state).toBe('completed');
     else expect(turn).toMatchObject({ state: 'failed', failure: { code: 'agent_failed' } });
   });

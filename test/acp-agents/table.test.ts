@@ -8,7 +8,7 @@ const results: Tried[] = JSON.parse(readFileSync(join(import.meta.dirname, 'resu
 const DOCUMENT = readFileSync(join(import.meta.dirname, '../../docs/acp-agents.md'), 'utf8');
 
 describe('the table of agents', () => {
-  test('says of each whether it passed, failed or cannot be installed, and why', () => {
+  test('has for each agent whether it passed, failed or cannot be installed, and why', () => {
     const table = tableOf([
       { agent: 'a', version: '1.0', notInstallable: null, results: { killed: null, forked: 'x | y\n<z>' } },
       { agent: 'b', version: '2.0', notInstallable: 'no such package', results: {} },
@@ -22,13 +22,13 @@ describe('the table of agents', () => {
     ]);
   });
 
-  test('takes the place of the one before, and nothing else of the text', () => {
+  test('replaces the previous table, and nothing else of the text', () => {
     const once = withTable(DOCUMENT, '| one |');
     expect(withTable(once, '| two |')).toBe(once.replace('| one |', '| two |'));
     expect(() => withTable('no marks', '| one |')).toThrow('no place');
   });
 
-  test('in docs/acp-agents.md is what was found, with the versions that are tried', () => {
+  test('in docs/acp-agents.md agrees with the stored results and the tested versions', () => {
     expect(withTable(DOCUMENT, tableOf(results))).toBe(DOCUMENT);
     const versions = Object.entries(ACP_AGENTS).map(([name, agent]) => [name, versionOf(agent)]);
     expect(results.map(({ agent, version }) => [agent, version])).toEqual(versions);

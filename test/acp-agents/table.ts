@@ -1,11 +1,11 @@
-// What was tried with which agent, as a table, and its place in docs/acp-agents.md.
+// The results of all agents as a table, and its place in docs/acp-agents.md.
 
 export interface Tried {
   readonly agent: string;
   readonly version: string;
-  /** Why it cannot be installed; null: it is. */
+  /** The reason why it cannot be installed; null: it is installed. */
   readonly notInstallable: string | null;
-  /** By the name of the scenario: null where it passed, else what went wrong. */
+  /** By the name of the scenario: null if it passed, otherwise the failure. */
   readonly results: Readonly<Record<string, string | null>>;
 }
 

@@ -1,4 +1,4 @@
-// An installed agent as the scenarios want it: a home of its own, and nothing of whoever runs the tests.
+// An installed agent for the scenarios: it has its own home, and nothing from the user who runs the tests.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { AgentUnderTest } from '../agents/acp/scenarios/scenarios.ts';
@@ -33,7 +33,7 @@ function settingsOf(name: string, agent: AcpAgent, model: string, root: string):
     PATH: [binOf(name), process.env.PATH].join(delimiter),
     HOME: home,
     TMPDIR: temporary,
-    // Some ask npm for news of themselves and of their plugins; nothing is to leave this machine.
+    // Some agents ask npm for updates of themselves and of their plugins. No request may leave this machine.
     npm_config_registry: model,
     ...agent.env(model),
   };

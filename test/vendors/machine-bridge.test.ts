@@ -17,12 +17,12 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
 });
 
-/** A bridge of this version in this process. */
-async function bridgeAt(token: string, left: string[] = []) {
+/** Starts a bridge of this version in this process, and returns its URL. When it is told to leave, its token is added to `left`. */
+async function startBridge(token: string, leftTokens: string[] = []) {
   const processes = processesAt('test');
   const sandbox = localSandbox({ id: 'test', work: '/', state: '/', processes });
   const programs = new Programs(sandbox.spawn, async () => {});
-  const leave = () => void left.push(token);
+  const leave = () => void leftTokens.push(token);
   const sandboxes = null as unknown as Parameters<typeof operationsOf>[0]['sandboxes'];
   const server = bridgeServer(operationsOf({ sandboxes, sandbox, programs, self: processes.self(), leave }), token);
   servers.push(server.listen(0, '127.0.0.1'));
@@ -49,8 +49,8 @@ function bridgeOf(machine: Machine, awakeMs = 60_000): MachineBridge {
   return new MachineBridge('m', { vendor, place: 'test', port: 1, awakeMs, program });
 }
 
-test('without the token, the bridge refuses every request', async () => {
-  const url = await bridgeAt('right');
+test('the bridge refuses every request without its token', async () => {
+  const url = await startBridge('right');
   for (const token of ['', 'wrong', 'right2']) {
     await expect(sendToBridge({ url, token }, 'realPath', { path: '/' })).rejects.toBeInstanceOf(NotAnswered);
     const response = await fetch(`${url}/realPath`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
@@ -60,11 +60,11 @@ test('without the token, the bridge refuses every request', async () => {
 });
 
 test('a bridge of another version is ended, and a new one is started', async () => {
-  const left: string[] = [];
-  let running = { url: await bridgeAt('old', left), file: { version: 'before', port: 1, token: 'old' } };
-  const next = await bridgeAt('new', left);
+  const leftTokens: string[] = [];
+  let running = { url: await startBridge('old', leftTokens), file: { version: 'before', port: 1, token: 'old' } };
+  const newUrl = await startBridge('new', leftTokens);
   const start = vi.fn(async () => {
-    running = { url: next, file: { version: 'now', port: 1, token: 'new' } };
+    running = { url: newUrl, file: { version: 'now', port: 1, token: 'new' } };
   });
   const machine = machineAt(
     () => running.url,
@@ -73,11 +73,11 @@ test('a bridge of another version is ended, and a new one is started', async () 
   );
   expect((await bridgeOf(machine).call('realPath', { path: '/' })).head).toBe('/');
   expect(start).toHaveBeenCalledOnce();
-  expect(left).toEqual(['old']);
+  expect(leftTokens).toEqual(['old']);
 });
 
 test('a machine is kept awake only while it is used', async () => {
-  const url = await bridgeAt('token');
+  const url = await startBridge('token');
   const extend = vi.fn(async () => {});
   const bridge = bridgeOf(
     machineAt(
@@ -88,14 +88,15 @@ test('a machine is kept awake only while it is used', async () => {
   );
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   await bridge.call('hello', undefined as never);
-  const release = [bridge.use(), bridge.use()];
+  // The machine has 60 seconds left, so it is extended after 30 at the earliest.
+  const releases = [bridge.use(), bridge.use()];
   await vi.advanceTimersByTimeAsync(25_000);
   expect(extend).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(300_000);
-  const times = extend.mock.calls.length;
-  expect(times).toBeGreaterThanOrEqual(7);
+  const calls = extend.mock.calls.length;
+  expect(calls).toBeGreaterThanOrEqual(7);
   expect(extend).toHaveBeenLastCalledWith(60_000);
-  for (const one of release) one();
+  for (const release of releases) release();
   await vi.advanceTimersByTimeAsync(600_000);
-  expect(extend).toHaveBeenCalledTimes(times);
+  expect(extend).toHaveBeenCalledTimes(calls);
 });

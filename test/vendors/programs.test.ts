@@ -6,23 +6,23 @@ import { Programs } from '../../src/sandboxes/vendors/inside/programs.ts';
 const processes = processesAt('test');
 const { spawn } = localSandbox({ id: 'test', work: '/', state: '/', processes });
 const { end } = localProcesses(processes);
-const never = new AbortController().signal;
-const SLEEPS = ['/bin/sh', '-c', 'sleep 100000'];
+const neverAborted = new AbortController().signal;
+const SLEEP = ['/bin/sh', '-c', 'sleep 100000'];
 
 test('a program without requests is ended and forgotten; one with an open request is not', async () => {
-  const programs = new Programs(spawn, end, 50);
-  await programs.start('asked', SLEEPS, { env: {} });
-  const asked = await programs.get('asked');
+  const programs = new Programs(spawn, end, 50); // milliseconds without a request
+  await programs.start('used', SLEEP, { env: {} });
+  const used = await programs.get('used');
   const answered = Promise.withResolvers<void>();
-  const asking = asked.asked(() => answered.promise);
-  await programs.start('left', SLEEPS, { env: {} });
-  const left = await programs.get('left');
-  await left.child.exited;
-  await expect.poll(() => programs.get('left').catch((error) => error.code)).toBe('not_found');
-  expect([left.child.alive, asked.child.alive]).toEqual([false, true]);
+  const request = used.asked(() => answered.promise);
+  await programs.start('unused', SLEEP, { env: {} });
+  const unused = await programs.get('unused');
+  await unused.child.exited;
+  await expect.poll(() => programs.get('unused').catch((error) => error.code)).toBe('not_found');
+  expect([unused.child.alive, used.child.alive]).toEqual([false, true]);
   answered.resolve();
-  await asking;
-  await asked.child.exited;
+  await request;
+  await used.child.exited;
 });
 
 test('a repeated request starts one program, and repeated input reaches it once', async () => {
@@ -37,12 +37,18 @@ test('a repeated request starts one program, and repeated input reaches it once'
     [3, 'lo you'],
     [6, 'you'],
   ] as const) {
-    expect(await program.input(from, Buffer.from(text), false, never)).toBe(true);
+    expect(await program.input(from, Buffer.from(text), false, neverAborted)).toBe(true);
   }
-  expect(await program.input(9, Buffer.alloc(0), true, never)).toBe(true);
+  expect(await program.input(9, Buffer.alloc(0), true, neverAborted)).toBe(true);
   await program.child.exited;
-  const said = async (from: number) => Buffer.from((await program.output('stdout', from, never)).bytes).toString();
+  const output = async (from: number) =>
+    Buffer.from((await program.output('stdout', from, neverAborted)).bytes).toString();
   // The same offset gives the same output again. Output before an offset counts as read.
-  expect([await said(0), await said(0), await said(6), await said(9)]).toEqual(['hello you', 'hello you', 'you', '']);
-  expect(await program.exit(never)).toEqual({ code: 0, signal: null });
+  expect([await output(0), await output(0), await output(6), await output(9)]).toEqual([
+    'hello you',
+    'hello you',
+    'you',
+    '',
+  ]);
+  expect(await program.exit(neverAborted)).toEqual({ code: 0, signal: null });
 });

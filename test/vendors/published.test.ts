@@ -10,8 +10,8 @@ test('our use of the vendors’ packages agrees with the types that they publish
   if (!existsSync(join(folder, 'node_modules/e2b'))) {
     context.skip('the packages of vendors are not installed: run "node scripts/setup.js test/vendors"');
   }
-  const said = await new Promise<string>((resolve) => {
+  const output = await new Promise<string>((resolve) => {
     execFile(process.execPath, [TSC, '--noEmit', '-p', folder], (_, stdout, stderr) => resolve(stdout + stderr));
   });
-  expect(said).toBe('');
+  expect(output).toBe('');
 });

@@ -59,7 +59,7 @@ export class Sandbox {
   }
 
   getHost(_port: number): string {
-    return `localhost:${this.#service.state(this.sandboxId)?.door ?? 1}`;
+    return `localhost:${this.#service.state(this.sandboxId)?.forwardedPort ?? 1}`;
   }
 
   async setTimeout(ms: number): Promise<void> {
@@ -89,7 +89,7 @@ export class Sandbox {
     writeFiles: async (files: { path: string; data: ArrayBuffer }[]) => {
       for (const { path, data } of files) {
         const content = Buffer.from(data).toString('base64');
-        await this.#ask({ op: 'write', path, content, mode: 0o644, make: true });
+        await this.#ask({ op: 'write', path, content, mode: 0o644, makeFolder: true });
       }
       return [];
     },
@@ -116,10 +116,10 @@ class Pages {
     this.hasNext = false;
     const service = new Service(this.#options.apiKey ?? '');
     const wanted = Object.entries(this.#options.query?.metadata ?? {});
-    const fits = ({ metadata }: MachineFacts) => wanted.every(([name, value]) => metadata[name] === value);
+    const matches = ({ metadata }: MachineFacts) => wanted.every(([name, value]) => metadata[name] === value);
     return service
       .all()
-      .filter(fits)
+      .filter(matches)
       .map(({ id, metadata, startedAt }) => ({
         sandboxId: id,
         metadata,

@@ -21,7 +21,7 @@ export type MachineRequest =
       readonly path: string;
       readonly content: string;
       readonly mode: number;
-      readonly make: boolean;
+      readonly makeFolder: boolean;
     }
   | { readonly op: 'awake'; readonly ms: number };
 
@@ -42,7 +42,7 @@ async function answer(request: MachineRequest): Promise<unknown> {
     return until;
   }
   if (request.op === 'write') {
-    if (request.make) mkdirSync(dirname(request.path), { recursive: true });
+    if (request.makeFolder) mkdirSync(dirname(request.path), { recursive: true });
     writeFileSync(request.path, Buffer.from(request.content, 'base64'), { mode: request.mode });
     return null;
   }
@@ -78,8 +78,8 @@ const control = createServer(async (request, response) => {
   }
 });
 
-/** Forwards connections from outside to the one port that can be reached. */
-const doors = createPlainServer((outside) => {
+/** Forwards connections from outside to the one port that is published. */
+const portForwarder = createPlainServer((outside) => {
   const inside = connect(portName(readFileSync('/run/double/port', 'utf8')));
   for (const [from, to] of [
     [outside, inside],
@@ -91,10 +91,10 @@ const doors = createPlainServer((outside) => {
   }
 });
 
-const listening = (server: typeof control | typeof doors) =>
+const listen = (server: typeof control | typeof portForwarder) =>
   new Promise<number>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
-const state = { control: await listening(control), door: await listening(doors), until };
+const state = { control: await listen(control), forwardedPort: await listen(portForwarder), until };
 writeFileSync('/run/double/state.new', JSON.stringify(state));
 renameSync('/run/double/state.new', '/run/double/state.json');

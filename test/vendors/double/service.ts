@@ -42,7 +42,7 @@ interface MachineState {
   /** The process with which everything in the machine ends. */
   readonly pid: number;
   readonly control: number;
-  readonly door: number;
+  readonly forwardedPort: number;
 }
 
 /** Why the doubles cannot be used here. Null: they can. */
@@ -84,8 +84,8 @@ export class Service {
     for (const name of ['files', 'run']) mkdirSync(join(folder, name));
     writeFileSync(join(folder, 'run/ports.cjs'), PORTS);
     writeFileSync(join(folder, 'run/port'), String(facts.port));
-    const all: MachineFacts = { ...facts, startedAt: Date.now() };
-    writeFileSync(join(folder, 'facts.json'), JSON.stringify(all));
+    const complete: MachineFacts = { ...facts, startedAt: Date.now() };
+    writeFileSync(join(folder, 'facts.json'), JSON.stringify(complete));
     return true;
   }
 
@@ -159,7 +159,7 @@ export class Service {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  async ask(id: string, asked: MachineRequest): Promise<unknown> {
+  async ask(id: string, body: MachineRequest): Promise<unknown> {
     const state = this.state(id);
     if (state === null) throw new Error('410: the machine rests');
     const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -168,7 +168,7 @@ export class Service {
       for await (const chunk of response) chunks.push(chunk);
       resolve(Buffer.concat(chunks).toString());
     });
-    sent.on('error', reject).end(JSON.stringify(asked));
+    sent.on('error', reject).end(JSON.stringify(body));
     const { value, error } = JSON.parse(await promise);
     if (error !== undefined) throw new Error(error);
     return value;
@@ -181,11 +181,11 @@ function mounts(folder: string, home: string): string[] {
     if (!existsSync(path)) return [];
     return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
   });
-  const seen = [CHECKOUT, dirname(process.execPath)].flatMap((path) => ['--ro-bind', path, path]);
+  const readOnly = [CHECKOUT, dirname(process.execPath)].flatMap((path) => ['--ro-bind', path, path]);
   return [
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--new-session', '--clearenv'],
     ...['--ro-bind', '/usr', '/usr', ...system, '--ro-bind', '/etc', '/etc'],
-    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', ...seen],
+    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', ...readOnly],
     ...['--bind', join(folder, 'files'), home, '--bind', join(folder, 'run'), '/run/double', '--chdir', home],
     ...['--setenv', 'PATH', `${dirname(process.execPath)}:/usr/bin:/bin`, '--setenv', 'HOME', home],
   ];

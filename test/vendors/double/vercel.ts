@@ -73,7 +73,7 @@ export class Sandbox {
 
   domain(_port: number): string {
     // For a resting machine, an address where nothing listens.
-    return `http://127.0.0.1:${this.#service.state(this.name)?.door ?? 1}`;
+    return `http://127.0.0.1:${this.#service.state(this.name)?.forwardedPort ?? 1}`;
   }
 
   /** Every request wakes a resting machine. */
@@ -90,7 +90,7 @@ export class Sandbox {
 
   async writeFiles(files: { path: string; content: string | Uint8Array; mode?: number }[]): Promise<void> {
     for (const { path, content, mode = 0o644 } of files) {
-      await this.#ask({ op: 'write', path, content: Buffer.from(content).toString('base64'), mode, make: false });
+      await this.#ask({ op: 'write', path, content: Buffer.from(content).toString('base64'), mode, makeFolder: false });
     }
   }
 
