@@ -45,7 +45,7 @@ describe('throughline send with files', () => {
     expect((await home.show('both')).conversation.title).toBe('Which codewords have you seen?');
   });
 
-  test('attaches stdin by the name -, and takes the words from the arguments', async () => {
+  test('attaches stdin for --file -, and takes the words from the arguments', async () => {
     const args = ['send', 'diff', 'Is this right?', '--file', '-'];
     expect((await home.start(args, { input: '+ a line\n' }).ended).code).toBe(0);
     expect(await promptOf('diff')).toEqual([
@@ -61,7 +61,7 @@ describe('throughline send with files', () => {
     expect(await promptOf('words')).toMatchObject([{ type: 'image' }, { type: 'text', text: 'What is it?' }]);
   });
 
-  test('is the same turn for the same files under one request id, and with --detach', async () => {
+  test('makes one turn for the same files under one request id, and sends files with --detach, too', async () => {
     const args = ['send', 'again', 'Look', '--file', 'notes.md', '--request-id', 'once'];
     await home.ok(...args);
     await home.ok(...args);
@@ -90,7 +90,7 @@ describe('throughline send with files', () => {
     expect((await home.run('show', 'refused')).code).toBe(4);
   });
 
-  test('refuses what is no image as an image, more than fits together, and stdin twice', async () => {
+  test('refuses a text file as an image, files that are too large together, and stdin twice', async () => {
     const text = await home.run('send', 'no-image', 'Look', '--image', 'notes.md');
     expect(text.stderr).toBe(
       'throughline: The file notes.md is not a PNG, JPEG, GIF or WebP image. Attach text with --file.\n',
@@ -101,7 +101,7 @@ describe('throughline send with files', () => {
     expect(twice.stderr).toBe('throughline: Stdin can be read only once. Write "-" in one place.\n');
   });
 
-  test('says which file it may not read', async (context) => {
+  test('names the file that it has no permission to read', async (context) => {
     if (process.getuid?.() === 0) return context.skip('root may read every file');
     writeFileSync(at('secret'), 'x', { mode: 0 });
     const { stderr } = await home.run('send', 'secret', 'Look', '--file', 'secret');
@@ -110,19 +110,19 @@ describe('throughline send with files', () => {
 });
 
 describe('the prompt of throughline send', () => {
-  test('comes from stdin without words, as it does with -', async () => {
+  test('is read from stdin if no words are given, and also with -', async () => {
     expect((await home.start(['send', 'piped'], { input: 'The codeword is lynx' }).ended).stdout).toBe(
       'Noted: The codeword is lynx\n',
     );
     expect((await home.start(['send', 'piped', '-'], { input: 'again' }).ended).stdout).toBe('Noted: again\n');
   });
 
-  test('is not taken from stdin when words are given', async () => {
+  test('is not read from stdin if words are given', async () => {
     await home.start(['send', 'given', 'words', 'without quotes'], { input: 'from stdin' }).ended;
     expect(await promptOf('given')).toEqual([{ type: 'text', text: 'words without quotes' }]);
   });
 
-  test('is refused when it is not UTF-8', () => {
+  test('is refused if it is not UTF-8', () => {
     const { status, stderr } = spawnSync(process.execPath, [PROGRAM, 'send', 'bytes'], {
       ...{ input: Buffer.from([0xff, 0xfe, 0x41]), env: home.environment(), encoding: 'utf8', cwd: home.path },
     });
@@ -132,7 +132,7 @@ describe('the prompt of throughline send', () => {
     });
   });
 
-  test('is asked for when there is none, and stdin is a terminal', async (context) => {
+  test('is reported as missing if no words are given and stdin is a terminal', async (context) => {
     const terminal = inTerminal(home, ['send', 'nothing']);
     if (terminal === null) return context.skip('there is no script(1) to make a terminal');
     const { code, text } = await terminal.ended;

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CliHome } from './process.ts';
 
-/** One conversation that has lived through a handoff, a loss and a failure; the commands read it. */
+/** A home with one conversation, "story", that has had a handoff, a lost session and a failed turn. The commands read it. */
 const home = new CliHome();
 afterAll(() => home.remove());
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 describe('told', () => {
-  test('gives the very words of a turn with their hash: by its id, by its number, or of the last one', async () => {
+  test('prints word for word what a turn was told, with its hash: by id, by number, or for the last turn', async () => {
     const { turns } = await home.show('story');
     const [last] = await home.lines('told', 'story');
     expect(last).toMatchObject({ turnId: turns[3].id, rung: 'transcript', sessionId: turns[3].sessionId, attempt: 1 });
@@ -39,7 +39,7 @@ describe('told', () => {
   });
 });
 
-test('changes lists what differs from the last commit, and says where there is no repository', async () => {
+test('changes lists what differs from the last commit, and fails outside a git repository', async () => {
   const repository = join(home.path, 'repository');
   execFileSync('git', ['init', '--quiet', repository], { stdio: 'ignore' });
   await home.ok('send', 'repository', 'Hello.', '--cwd', repository);
@@ -58,7 +58,7 @@ test('changes lists what differs from the last commit, and says where there is n
   });
 });
 
-test('pending lists answers that wait to be delivered, until they are', async () => {
+test('pending lists answers until they are confirmed as delivered', async () => {
   expect(await home.run('pending')).toMatchObject({
     code: 0,
     stdout: '',
@@ -66,19 +66,21 @@ test('pending lists answers that wait to be delivered, until they are', async ()
   });
   await home.ok('send', 'bot', 'The codeword is wren', '--deliver-to', 'mail:ann', '--request-id', 'mail-1');
   await home.ok('send', 'bot', 'The codeword is wren', '--deliver-to', 'mail:ann', '--request-id', 'mail-1');
-  const [due, ...others] = await home.lines('pending');
-  expect(due).toMatchObject({ turn: { state: 'completed', requestId: 'mail-1', options: { deliverTo: 'mail:ann' } } });
+  const [answer, ...others] = await home.lines('pending');
+  expect(answer).toMatchObject({
+    turn: { state: 'completed', requestId: 'mail-1', options: { deliverTo: 'mail:ann' } },
+  });
   expect(others).toEqual([]);
   expect(await home.ok('pending')).toMatch(/^[0-9a-f-]{36} {2}completed, for mail:ann, .* {2}The codeword is wren\n$/);
-  expect(await home.ok('pending', '--delivered', due.turn.id)).toBe('turn 1 was delivered to mail:ann\n');
-  expect(await home.lines('pending', '--delivered', due.turn.id)).toMatchObject([{ delivered: true }]);
+  expect(await home.ok('pending', '--delivered', answer.turn.id)).toBe('turn 1 was delivered to mail:ann\n');
+  expect(await home.lines('pending', '--delivered', answer.turn.id)).toMatchObject([{ delivered: true }]);
   expect(await home.lines('pending')).toEqual([]);
   expect(await home.run('pending', '--delivered', 'nothing')).toMatchObject({ code: 4 });
   await home.ok('erase', 'bot', '--yes');
 });
 
 describe('show', () => {
-  test('gives the whole conversation as one object with --json', async () => {
+  test('prints the whole conversation as one object with --json', async () => {
     const { conversation, turns, sessions, receipts } = await home.show('story');
     expect(conversation).toMatchObject({ key: 'story', title: 'A story', owner: 'local', head: 4 });
     expect(turns).toMatchObject([
@@ -109,7 +111,7 @@ describe('show', () => {
     ]);
   });
 
-  test('shows people who answered, and every seam between sessions with its receipt', async () => {
+  test('shows which agent answered, and every seam between sessions with its receipt', async () => {
     const text = await home.ok('show', 'story');
     const { turns } = await home.show('story');
     expect(text).toMatch(/^story {2}A story\n/);
@@ -120,14 +122,14 @@ describe('show', () => {
     expect(text).toContain('agent_failed: failed as asked');
   });
 
-  test('shows no seam where a session goes on', async () => {
+  test('shows no seam where a session continues', async () => {
     await home.ok('send', 'seamless', 'one');
     await home.ok('send', 'seamless', 'two');
     const text = await home.ok('show', 'seamless');
     expect(text.match(/─── /g)).toHaveLength(1);
   });
 
-  test('shows only the last turns where that is asked for, with what belongs to them', async () => {
+  test('shows only the last turns and their receipts with --last', async () => {
     const whole = await home.show('story');
     const [last] = await home.lines('show', 'story', '--last', '2');
     expect(last).toEqual({ ...whole, turns: whole.turns.slice(-2), receipts: whole.receipts.slice(-2) });
@@ -141,7 +143,7 @@ describe('show', () => {
   });
 });
 
-test('show has one line for a tool, at its place in the answer; what it printed only where it is asked for', async () => {
+test('show has one line for a tool, at its place in the answer, and its output only with --verbose', async () => {
   writeFileSync(join(home.path, 'attached.txt'), 'one\ntwo\n');
   const prompt = '/say before\n/tool write show.log\n/say after';
   await home.ok('send', 'with-tools', prompt, '--file', 'attached.txt');
@@ -155,7 +157,7 @@ test('show has one line for a tool, at its place in the answer; what it printed 
   expect(turn.tools).toMatchObject([{ kind: 'edit', target: 'show.log', status: 'completed', ms: expect.any(Number) }]);
 });
 
-test('list gives one conversation a line, the most recent first, up to the limit', async () => {
+test('list prints one line per conversation, the most recent first, up to the limit', async () => {
   const all = await home.lines('list');
   expect(all.map((one) => one.key)).toEqual(expect.arrayContaining(['story', 'seamless']));
   expect(all.map((one) => one.updatedAt)).toEqual(all.map((one) => one.updatedAt).toSorted((a, b) => b - a));
@@ -175,7 +177,7 @@ test('list gives one conversation a line, the most recent first, up to the limit
   expect(nobody.stderr).toContain('no conversations yet');
 });
 
-test('summary gives a conversation at a glance', async () => {
+test('summary prints the numbers of a conversation', async () => {
   const [summary] = await home.lines('summary', 'story');
   expect(summary).toMatchObject({
     key: 'story',
@@ -193,7 +195,7 @@ test('summary gives a conversation at a glance', async () => {
   );
 });
 
-test('search finds turns by all of the words', async () => {
+test('search finds turns and titles that contain all of the words', async () => {
   const hits = await home.lines('search', 'codeword', 'heron');
   expect(hits.map((hit) => [hit.key, hit.n])).toEqual(expect.arrayContaining([['story', 2]]));
   expect(hits.every((hit) => hit.snippet.includes('heron'))).toBe(true);
@@ -207,7 +209,7 @@ test('search finds turns by all of the words', async () => {
   });
 });
 
-test('sessions gives the lineage, oldest first, with the agents own ids', async () => {
+test('sessions prints the lineage, oldest first, with the ids of the agents', async () => {
   const sessions = await home.lines('sessions', 'story');
   const { turns, sessions: shown } = await home.show('story');
   expect(sessions.map((one) => one.id)).toEqual(turns.map((turn: { sessionId: string }) => turn.sessionId));
@@ -219,7 +221,7 @@ test('sessions gives the lineage, oldest first, with the agents own ids', async 
   );
 });
 
-test('a conversation is found by a session that it has used', async () => {
+test('list --session finds the conversation that has used a session', async () => {
   const { turns } = await home.show('story');
   const [found, ...more] = await home.lines('list', '--session', turns[0].sessionId);
   expect([found.key, more]).toEqual(['story', []]);
@@ -227,7 +229,7 @@ test('a conversation is found by a session that it has used', async () => {
   expect((await home.run('list', '--session', 'nothing')).stderr).toBe('No conversation has used this session.\n');
 });
 
-test('our own references of sessions are in no JSON', async () => {
+test('the JSON of turns has no internal fields of sessions and processes', async () => {
   const { turns } = await home.show('story');
   const events = await home.lines('follow', 'story', '--until-idle');
   const sent = [
@@ -244,7 +246,7 @@ test('our own references of sessions are in no JSON', async () => {
 });
 
 describe('follow', () => {
-  test('gives every event from any number on, without gaps', async () => {
+  test('prints every event after a number, without gaps', async () => {
     const events = await home.lines('follow', 'story', '--until-idle');
     expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
     expect(await home.lines('follow', 'story', '--until-idle', '--after', '10')).toEqual(events.slice(10));
@@ -256,7 +258,7 @@ describe('follow', () => {
     expect(text).toContain('says: Noted: The codeword is heron');
   });
 
-  test('shows a turn of another process while it happens, and ends with it', async () => {
+  test('shows a turn of another process while it runs, and ends with it', async () => {
     await home.ok('send', 'live', 'hello');
     const sending = home.start(['send', 'live', '/say begun\n/ask May I?\n/say done', '--permissions', 'ask']);
     const [, question = ''] = await sending.until('stderr', /throughline answer (\S+) OPTION/);
@@ -270,7 +272,7 @@ describe('follow', () => {
 });
 
 describe('cancel', () => {
-  test('stops the running turn of a conversation and takes back the queued ones', async () => {
+  test('cancels the running turn of a conversation and the queued ones', async () => {
     const running = home.start(['send', 'busy', '/say begun\n/hang']);
     await running.until('stdout', /begun/);
     const queued = home.start(['send', 'busy', 'later', '--json']);
@@ -285,7 +287,7 @@ describe('cancel', () => {
     });
   });
 
-  test('leaves a turn alone that is over', async () => {
+  test('does not change a turn that has ended', async () => {
     const [turn] = (await home.show('story')).turns;
     expect(await home.ok('cancel', turn.id)).toBe('turn 1 had already ended: completed\n');
     expect(await home.lines('cancel', turn.id)).toMatchObject([{ id: turn.id, state: 'completed' }]);
@@ -301,23 +303,23 @@ test('retry sends the prompt of an ended turn again, as a new turn', async () =>
   expect(turns[1]).toMatchObject({ n: 2, retryOf: turn.id, state: 'completed', promptText: turn.promptText });
 });
 
-test('retry of a conversation, by its key or its id, takes its last ended turn', async () => {
+test('retry of a conversation, by key or by id, repeats its last ended turn', async () => {
   await home.ok('send', 'repeated', '/say done');
   const { conversation } = await home.show('repeated');
   for (const name of ['repeated', conversation.id]) expect(await home.ok('retry', name)).toBe('done\n');
   expect((await home.show('repeated')).turns).toHaveLength(3);
 });
 
-test('rename changes the title, and kill ends the live session without loss', async () => {
+test('rename changes the title, and kill without a live session changes nothing', async () => {
   await home.ok('send', 'to-kill', 'The codeword is osprey.');
   expect(await home.ok('rename', 'to-kill', 'Another', 'title')).toBe('Another title\n');
   expect((await home.show('to-kill')).conversation.title).toBe('Another title');
-  // Without a server no process stays: there is nothing to end.
+  // Without a server no agent stays running, so there is none to end.
   expect(await home.ok('kill', 'to-kill')).toBe('');
   expect(await home.ok('send', 'to-kill', 'Which codewords have you seen?')).toContain('osprey');
 });
 
-test('fork goes on from a turn in a conversation of its own', async () => {
+test('fork continues from a turn in a new conversation', async () => {
   expect(await home.ok('fork', 'story', '--turn', '1', '--key', 'forked', '--title', 'Other')).toBe('forked\n');
   expect(await home.ok('send', 'forked', 'Which codewords have you seen?')).toBe(
     'I have seen these codewords: osprey.\n',
@@ -332,7 +334,7 @@ test('fork goes on from a turn in a conversation of its own', async () => {
   expect(made).toMatchObject({ key: null, cwd: join(home.path, 'elsewhere'), head: 4 });
 });
 
-test('export writes what import reads, in another home and owner as well', async () => {
+test('export writes a file that import reads, also into another home and for another owner', async () => {
   const file = join(home.path, 'story.json');
   expect(await home.ok('export', 'story', '--output', file)).toBe('');
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -367,7 +369,7 @@ test('import reads messages of a program that called a model itself', async () =
   expect(refused.stderr).toContain('Message 1 has the role "system"');
 });
 
-test('export --markdown is a document, in which no answer can pass for a turn or a seam', async () => {
+test('export --markdown writes a document in which no answer can be taken for a turn or a seam', async () => {
   await home.ok(
     'send',
     'document',
@@ -406,7 +408,7 @@ test('usage sums by day and agent', async () => {
   expect(await home.lines('usage', '--as', 'counted', '--since', '2999-01-01')).toEqual([]);
 });
 
-test('usage of many days is listed to its end', async () => {
+test('usage lists all of many days', async () => {
   await home.ok('send', 'u', '/usage 1 1', '--as', 'long');
   const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'));
   const days = Array.from({ length: 250 }, (_, i) => new Date(i * 86_400_000).toISOString().slice(0, 10));
@@ -419,7 +421,7 @@ test('usage of many days is listed to its end', async () => {
   expect(listed.slice(1)).toEqual(days.toReversed());
 });
 
-test('agents lists every one with what it can do', async () => {
+test('agents lists every agent with what it can do', async () => {
   const agents = await home.lines('agents');
   expect(agents).toMatchObject([
     { name: 'scripted', adapter: 'scripted', isDefault: true, traits: { resume: true, position: true }, problem: null },
@@ -432,7 +434,7 @@ test('agents lists every one with what it can do', async () => {
   expect(await home.ok('agents')).toMatch(/^scripted \(scripted, default\): version .*resume/);
 });
 
-test('verify tells a whole conversation from one that somebody has changed', async () => {
+test('verify reports a conversation as intact, and as changed after an event was changed', async () => {
   await home.ok('send', 'tampered', 'The codeword is osprey');
   expect(await home.lines('verify', 'tampered')).toMatchObject([
     { intact: true, firstBroken: null, events: expect.any(Number), head: expect.stringMatching(/^\d+:[0-9a-f]{64}$/) },
@@ -452,7 +454,7 @@ test('verify tells a whole conversation from one that somebody has changed', asy
   expect(stderr).toMatch(/Event \d+ was changed after it was written/);
 });
 
-test('verify checks a head that was kept, also after the conversation went on and was erased', async () => {
+test('verify --head checks a chain head that was kept, also after more turns and after the conversation was erased', async () => {
   await home.ok('send', 'kept', 'The codeword is osprey');
   const [, head = ''] = /^head: (.*)$/m.exec(await home.ok('verify', 'kept')) ?? [];
   await home.ok('send', 'kept', 'And more');
@@ -468,7 +470,7 @@ test('verify checks a head that was kept, also after the conversation went on an
   expect(await home.run('verify', conversation.id, '--head', 'osprey')).toMatchObject({ code: 2, stdout: '' });
 });
 
-test('an archived conversation is in its file and nowhere else; import brings it back, and the agent knows it', async () => {
+test('an archived conversation is only in its file; import brings it back, and the agent gets its history', async () => {
   const file = join(home.path, 'old.json');
   await home.ok('send', 'old', 'The codeword is osprey');
   await home.ok('send', 'old', 'And more');
@@ -499,14 +501,14 @@ test('an archived conversation is in its file and nowhere else; import brings it
 
 test('queue lists prompts that have not begun, and edits, moves and drops them', async () => {
   const queue = (...args: string[]) => home.lines('queue', 'later', ...args);
-  const wordsOf = async () => (await queue()).map(({ n, prompt }) => `${n} ${prompt[0].text}`);
-  const until = async (count: number) => expect.poll(async () => (await queue()).length).toBe(count);
+  const queuedPrompts = async () => (await queue()).map(({ n, prompt }) => `${n} ${prompt[0].text}`);
+  const untilQueued = async (count: number) => expect.poll(async () => (await queue()).length).toBe(count);
   const sent = [home.start(['send', 'later', '/hang'])];
   await expect.poll(async () => (await home.run('show', 'later')).stdout).toContain('running');
   expect(await home.run('queue', 'later')).toMatchObject({ code: 0, stdout: '', stderr: 'No prompt is queued.\n' });
   for (const [index, word] of ['one', 'two', 'three'].entries()) {
     sent.push(home.start(['send', 'later', `/say ${word}`]));
-    await until(index + 1);
+    await untilQueued(index + 1);
   }
   expect(await home.ok('queue', 'later')).toMatch(/^turn 2 {2}[0-9a-f-]{36} {2}scripted {2}\/say one\nturn 3 /);
   const edited = await home.run('queue', 'later', '/say uno', '--edit', '2', '--drop', '3', '--order', '4');
@@ -519,7 +521,7 @@ test('queue lists prompts that have not begun, and edits, moves and drops them',
   const moved = ['--order', '5,4', '--request-id', 'move'];
   const [result] = await queue(...moved);
   expect(result).toMatchObject({ queue: [{ n: 5 }, { n: 6 }], cancelled: [{ n: 4 }], duplicate: false });
-  expect(await wordsOf()).toEqual(['5 /say uno', '6 /say three']);
+  expect(await queuedPrompts()).toEqual(['5 /say uno', '6 /say three']);
   expect(await home.run('queue', 'later', '--drop', '3')).toMatchObject({
     code: 4,
     stderr: expect.stringContaining('no queued turn "3". Queued: 5, 6.'),

@@ -53,7 +53,7 @@ function needs(program: string, context: TestContext): void {
 }
 const lines = (text: string) => text.split('\n').slice(0, -1);
 
-/** What bash would insert: the function is called as readline calls it. */
+/** The words that bash would offer. The function is called as readline calls it. */
 function inBash(line: string): string[] {
   const script = `
     source <(throughline completion bash)
@@ -85,7 +85,7 @@ describe('in bash', () => {
     expect(inBash(`throughline --home ${home.path}/elsewhere show pl`)).toEqual([]);
   });
 
-  test('writes odd keys so that the shell reads them back, and runs nothing of them', () => {
+  test('quotes odd keys so that the shell reads them back unchanged, and runs no command in them', () => {
     const words = inBash('throughline show ');
     const back = words.map((word) => shell('bash', ['--norc', '-c', `printf %s ${word}`]));
     expect(back).toEqual(expect.arrayContaining(['plain', ...ODD.filter((key) => key !== '-dash')]));
@@ -95,7 +95,7 @@ describe('in bash', () => {
     expect(inBash('throughline show -- -d')).toEqual(['-dash']);
   });
 
-  test('leaves files to the shell, and is silent where there is nothing', () => {
+  test('leaves files to the shell, and offers nothing for an unknown command', () => {
     const { stdout } = spawnSync(join(bin, 'throughline'), ['complete', 'bash', '--', 'throughline import '], {
       ...{ encoding: 'utf8', env: home.environment() },
     });
@@ -104,7 +104,7 @@ describe('in bash', () => {
   });
 });
 
-test('in zsh: the names as they are, with what they are beside them', (context) => {
+test('zsh gets the names unquoted, with their descriptions', (context) => {
   needs('zsh', context);
   const script = `
     compdef() { }
@@ -118,7 +118,7 @@ test('in zsh: the names as they are, with what they are beside them', (context) 
   expect(existsSync(join(home.path, 'pwned'))).toBe(false);
 });
 
-test('in fish: the names as they are', (context) => {
+test('fish gets the names unquoted', (context) => {
   needs('fish', context);
   const script = 'throughline completion fish | source; complete -C "throughline show "; complete -C "throughline imp"';
   const shown = lines(shell('fish', ['--no-config', '-c', script]));
@@ -127,8 +127,8 @@ test('in fish: the names as they are', (context) => {
   expect(existsSync(join(home.path, 'pwned'))).toBe(false);
 });
 
-describe('what a Tab asks for', () => {
-  test('changes nothing: no file of the data home is written, and an older one is not upgraded', async () => {
+describe('completing', () => {
+  test('writes no file of the data home, and creates none that does not exist', async () => {
     const data = join(home.path, 'home');
     const files = () => readdirSync(data, { recursive: true }).toSorted();
     const [before, database] = [files(), readFileSync(join(data, 'throughline.db'))];
@@ -139,20 +139,21 @@ describe('what a Tab asks for', () => {
     expect(existsSync(join(home.path, 'fresh'))).toBe(false);
   });
 
-  test('is read from the data home however long that takes: only a server is not waited for', async () => {
-    // To this process, every wait of a second or more is over at once.
-    const hurried = `const later = setTimeout;
+  test('has no time limit for reading the data home; only a server has one', async () => {
+    // In this process every timer of a second or more fires at once.
+    const fastTimers = `const later = setTimeout;
       globalThis.setTimeout = (act, ms, ...args) => {
         if (ms < 1000) return later(act, ms, ...args);
         queueMicrotask(act);
         return later(() => {});
       };`;
-    const { stdout } = await home.start(['complete', 'zsh', '--', 'show', 'pl'], { env: preload('complete', hurried) })
-      .ended;
+    const { stdout } = await home.start(['complete', 'zsh', '--', 'show', 'pl'], {
+      env: preload('complete', fastTimers),
+    }).ended;
     expect(stdout).toMatch(/^:words\nplain/);
   });
 
-  test('is answered without an error when the settings or the database cannot be read, or a server is away', async () => {
+  test('prints no error if the settings or the database cannot be read, or a server cannot be reached', async () => {
     writeFileSync(join(home.path, 'broken.json'), '{');
     mkdirSync(join(home.path, 'damaged'));
     writeFileSync(join(home.path, 'damaged/throughline.db'), 'no database');
@@ -166,7 +167,7 @@ describe('what a Tab asks for', () => {
   });
 });
 
-describe('a name that is typed wrong', () => {
+describe('a misspelt name', () => {
   test.each([
     [['show', 'plane'], 4, 'Did you mean "plain"?'],
     [['task', 'show', 'my tsak'], 4, 'Did you mean "my task"?'],
@@ -176,25 +177,25 @@ describe('a name that is typed wrong', () => {
     [['keys', 'creat', 'x'], 2, "Unknown command 'creat'. Did you mean create?"],
     [['task', 'lst'], 2, "Unknown command 'lst'. Did you mean list?"],
     [['shwo', 'x'], 2, "Unknown command 'shwo'. Did you mean show?"],
-  ])('%j says what was meant', async (args, code, sentence) => {
+  ])('%j is refused with a suggestion', async (args, code, sentence) => {
     const failed = await home.run(...args);
     expect(failed.code).toBe(code);
     expect(failed.stderr).toContain(sentence);
   });
 
-  test('is that of the test agent also where nobody has set agents, and it is completed there', async () => {
+  test('of the scripted agent gets a suggestion without any configured agents, and the name is completed', async () => {
     writeFileSync(join(home.path, 'none.json'), '{}');
     const failed = await home.run('--config', 'none.json', 'send', 'plain', 'x', '--agent', 'scriptd');
     expect(failed.stderr).toContain('Did you mean "scripted"?');
     expect(inBash('throughline --config none.json send plain --agent scr')).toEqual(['scripted']);
   });
 
-  test('is not guessed at when nothing is near', async () => {
+  test('gets no suggestion if no name is similar', async () => {
     expect((await home.run('show', 'something-else')).stderr).not.toContain('Did you mean');
   });
 });
 
-test('retry takes a conversation for its last turn', async () => {
+test('retry with the key of a conversation repeats its last turn', async () => {
   const { code, stdout } = await home.run('retry', 'plain');
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'Noted: hello\n' });
 });

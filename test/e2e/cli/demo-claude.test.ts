@@ -25,15 +25,15 @@ test('without Claude the demo says how to get it, and leaves nothing behind', as
   expect(readdirSync(temporary)).toEqual([]);
 });
 
-test('a scripted agent cannot be live', async () => {
+test('--live is refused with the scripted agent', async () => {
   const { code, stderr } = await home.run('demo', '--live');
   expect([code, stderr]).toEqual([2, expect.stringContaining('--agent claude')]);
 });
 
-test('the real Claude loses its session and goes on, with a model that stands in for its own', async (context) => {
+test('the real Claude, with the stand-in model, loses its session and the conversation continues', async (context) => {
   claudeOrSkip(context);
   symlinkSync(packageFolder, join(home.path, 'home', 'agents', 'claude'));
-  // What would lead Claude to another model, and cost money: none of it may reach it.
+  // Variables that would make Claude use another model, which costs money. The demo must not pass them on.
   const elsewhere = { ANTHROPIC_AUTH_TOKEN: 'x', CLAUDE_CODE_USE_BEDROCK: '1', HTTPS_PROXY: 'http://127.0.0.1:9' };
   const { code, stdout, stderr } = await demo([], elsewhere);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -46,27 +46,27 @@ test('the real Claude loses its session and goes on, with a model that stands in
   expect([readdirSync(temporary), readdirSync(person)]).toEqual([[], []]);
 });
 
-test('the Claude that the person has set is the one that is shown, and no other', async (context) => {
+test('the demo uses the Claude of the settings, and no other', async (context) => {
   const { program } = claudeOrSkip(context);
   const config = join(home.path, 'set.json');
   const where = { PATH: '', THROUGHLINE_HOME: join(home.path, 'nothing-installed') };
-  const set = (agent: object) => writeFileSync(config, JSON.stringify({ agents: { mine: agent } }));
-  set({ adapter: 'claude-cli', command: [program], env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
+  const configure = (agent: object) => writeFileSync(config, JSON.stringify({ agents: { mine: agent } }));
+  configure({ adapter: 'claude-cli', command: [program], env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
   const shown = await demo(['--config', config], where);
   expect({ code: shown.code, stderr: shown.stderr }).toEqual({ code: 0, stderr: '' });
   expect(shown.stdout).toContain('← remembered');
-  set({ adapter: 'claude-sdk', package: './no-such-folder' });
+  configure({ adapter: 'claude-sdk', package: './no-such-folder' });
   const missing = await demo(['--config', config]);
   expect(missing.code).toBe(3);
   expect(missing.stderr).toContain('no-such-folder');
   expect(readdirSync(temporary)).toEqual([]);
 });
 
-test('live, it uses what the person has set, and leaves no session in their files', async (context) => {
+test('with --live the demo uses the login of the person, and leaves no session in their files', async (context) => {
   claudeOrSkip(context);
   const model = await startModel();
-  const { PATH: _, HOME: __, ...theirs } = claudeEnvironment(model, person);
-  const { code, stdout, stderr } = await demo(['--live', '--json'], theirs);
+  const { PATH: _, HOME: __, ...login } = claudeEnvironment(model, person);
+  const { code, stdout, stderr } = await demo(['--live', '--json'], login);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(parseLines(stdout).at(-1)).toMatchObject({ kind: 'result', ok: true, agent: 'claude', live: true });
   expect(model.requests.filter(({ side }) => !side)).toHaveLength(3);

@@ -1,29 +1,28 @@
 import { afterAll, expect, test } from 'vitest';
 import { CliHome, parseLines, preload, whenWritten } from './process.ts';
 
-/*
- * Every exit code by a real case, each with what a person is told.
- */
+// Every exit code, each by a real case, with its message on stderr.
 const home = new CliHome();
 afterAll(() => home.remove());
 
-async function ends(code: number, said: RegExp, args: readonly string[]): Promise<void> {
+/** Runs a command, and checks its exit code and its message. A message never has a stack. */
+async function expectExit(code: number, message: RegExp, args: readonly string[]): Promise<void> {
   const ended = await home.run(...args);
   expect({ args, code: ended.code }).toEqual({ args, code });
-  expect(ended.stderr).toMatch(said);
+  expect(ended.stderr).toMatch(message);
   expect(ended.stderr).not.toMatch(/^\s+at /m);
 }
 
-test('0: done', () => ends(0, /^new session/, ['send', 'done', 'hello']));
+test('0: done', () => expectExit(0, /^new session/, ['send', 'done', 'hello']));
 
-test('1: the agent failed', () => ends(1, /Turn 1: failed as asked/, ['send', 'failed', '/fail agent_failed']));
+test('1: the agent failed', () => expectExit(1, /Turn 1: failed as asked/, ['send', 'failed', '/fail agent_failed']));
 
 test('1: the request id is taken', async () => {
   await home.ok('send', 'taken', 'one', '--request-id', 'r');
-  await ends(1, /request/i, ['send', 'taken', 'two', '--request-id', 'r']);
+  await expectExit(1, /request/i, ['send', 'taken', 'two', '--request-id', 'r']);
 });
 
-test('1: a bug in a callback, in one line without a stack', async () => {
+test('1: a bug in a callback is one line without a stack', async () => {
   await home.ok('send', 'bug', 'hello');
   const throws = `() => setTimeout(() => { throw new Error('as asked') })`;
   const env = preload('follow', whenWritten('turn 1 completed', throws));
@@ -40,17 +39,17 @@ test.each([
   ['a missing argument', ['show'], /Missing required argument 'key'\. See "throughline show --help"\./],
   ['a missing prompt', ['send', 'k'], /The prompt is missing\. Write it after the key, or pipe it in/],
   ['a superfluous argument', ['list', 'x'], /Too many arguments/],
-  ['a value that is none', ['send', 'k', 'p', '--restore', 'maybe'], /Allowed choices are required, auto, off/],
-  ['a number that is none', ['list', '--limit', '-1'], /whole number/],
-  ['a day that is none', ['usage', '--since', '2026-02-30'], /must be a day/],
-  ['a port that there is not', ['serve', '--port', '65536'], /must be 65535 or less/],
+  ['a value that is not a choice', ['send', 'k', 'p', '--restore', 'maybe'], /Allowed choices are required, auto, off/],
+  ['a negative number', ['list', '--limit', '-1'], /whole number/],
+  ['a day that does not exist', ['usage', '--since', '2026-02-30'], /must be a day/],
+  ['a port that does not exist', ['serve', '--port', '65536'], /must be 65535 or less/],
   [
-    'a settings file that is not there',
+    'a settings file that does not exist',
     ['list', '--config', 'nowhere.json'],
     /Cannot read the settings file .*nowhere\.json/,
   ],
   ['a turn that cannot be forked from', ['fork', 'done', '--turn', '99'], /Turn 99 is not in the history/],
-] as const)('2: %s', (_, args, said) => ends(2, said, args));
+] as const)('2: %s', (_, args, message) => expectExit(2, message, args));
 
 test('2: no command, with the help on stderr', async () => {
   const { code, stdout, stderr } = await home.run();
@@ -59,7 +58,7 @@ test('2: no command, with the help on stderr', async () => {
 });
 
 test('3: the agent cannot be started', () =>
-  ends(3, /Cannot start/, ['send', 'unstartable', 'hello', '--agent', 'unstartable']));
+  expectExit(3, /Cannot start/, ['send', 'unstartable', 'hello', '--agent', 'unstartable']));
 
 test.each([
   ['conversation', ['show', 'nobody']],
@@ -71,26 +70,26 @@ test.each([
   ['turn to retry', ['retry', 'nobody']],
   ['question', ['answer', 'nobody', 'allow']],
   ['file', ['import', 'nobody.json']],
-] as const)('4: no such %s', (_, args) => ends(4, /nobody/, args));
+] as const)('4: no such %s', (_, args) => expectExit(4, /nobody/, args));
 
 test('4: a conversation of another owner', async () => {
   await home.ok('send', 'theirs', 'hello', '--as', 'somebody');
-  await ends(4, /no conversation "theirs"/, ['show', 'theirs']);
+  await expectExit(4, /no conversation "theirs"/, ['show', 'theirs']);
   expect(await home.ok('show', 'theirs', '--as', 'somebody')).toContain('Noted: hello');
 });
 
 test('5: the permission was denied and the agent gave up', () =>
-  ends(5, /denied: write notes/, ['send', 'denied', '/ask! write notes\n/tool write notes.log']));
+  expectExit(5, /denied: write notes/, ['send', 'denied', '/ask! write notes\n/tool write notes.log']));
 
 test('6: the context could not be restored', async () => {
   await home.ok('send', 'lost', 'The codeword is stoat', '--agent', 'forgetful');
-  await ends(6, /cannot be restored/, ['send', 'lost', 'Which codewords have you seen?', '--rung', 'resume']);
+  await expectExit(6, /cannot be restored/, ['send', 'lost', 'Which codewords have you seen?', '--rung', 'resume']);
   const { turns, receipts } = await home.show('lost');
   expect(turns[1]).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
   expect(receipts[1]).toMatchObject({ turn: 2, rung: 'none', carried: 0, dropped: 1 });
 });
 
-test('7: the agent died in the middle of the turn, and what it had said is kept', async () => {
+test('7: the agent died during the turn, and the beginning of its answer is kept', async () => {
   const { code, stdout, stderr } = await home.run('send', 'died', '/say half an answer\n/die');
   expect(code).toBe(7);
   expect(stdout).toBe('half an answer\n');

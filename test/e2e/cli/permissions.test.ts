@@ -16,8 +16,8 @@ async function toolRan(key: string): Promise<boolean> {
   return existsSync(file) && readFileSync(file, 'utf8').startsWith('write ');
 }
 
-/** The one question that is open. */
-async function openQuestion(key: string): Promise<{ id: string }> {
+/** Waits for the only open permission of a conversation. */
+async function openPermission(key: string): Promise<{ id: string }> {
   let found: { id: string }[] = [];
   await until(async () => {
     found = (await home.run('permissions', key, '--json')).stdout
@@ -31,7 +31,7 @@ async function openQuestion(key: string): Promise<{ id: string }> {
 }
 
 describe('without a terminal', () => {
-  test('a permission is denied at once, and the agent goes on without', async () => {
+  test('a permission is denied at once, and the agent continues without it', async () => {
     const { code, stdout, stderr } = await home.run('send', 'denied', QUESTION);
     expect(code).toBe(0);
     expect(stdout).toBe('Permission denied: write the notes.\n');
@@ -49,12 +49,12 @@ describe('without a terminal', () => {
     ['the id of an option', 'allow', true],
     ['the shorthand deny', 'deny', false],
     ['the number of an option', '2', false],
-  ])('a question that waits is answered from another process: %s', async (name, answer, allowed) => {
+  ])('a waiting permission is answered from another process by %s', async (name, answer, allowed) => {
     const key = `waits for ${name}`;
     const running = home.start(['send', key, QUESTION, '--permissions', 'ask']);
     const [, id = ''] = await running.until('stderr', /"throughline answer (\S+) OPTION"/);
     expect(running.stderr).toContain('Waiting for an answer: write the notes.');
-    expect(await openQuestion(key)).toMatchObject({ id, title: 'write the notes', state: 'open' });
+    expect(await openPermission(key)).toMatchObject({ id, title: 'write the notes', state: 'open' });
     expect((await home.run('answer', id, 'perhaps')).code).toBe(2);
     await home.ok('answer', id, answer);
     expect((await running.ended).code).toBe(0);
@@ -64,7 +64,7 @@ describe('without a terminal', () => {
     expect(answered).toMatchObject({ id, state: 'answered', answeredBy: 'local' });
   });
 
-  test('an answer counts only for its owner', async () => {
+  test('only the owner can answer a permission', async () => {
     const running = home.start(['send', 'owned', QUESTION, '--permissions', 'ask', '--as', 'owner']);
     const [, id = ''] = await running.until('stderr', /"throughline answer (\S+) OPTION"/);
     expect((await home.run('answer', id, 'allow', '--as', 'thief')).code).toBe(4);
@@ -72,14 +72,14 @@ describe('without a terminal', () => {
     expect((await running.ended).stdout).toBe('Permission denied: write the notes.\n');
   });
 
-  test('there is nothing to answer where nothing was asked', async () => {
+  test('no permission is listed if none was asked', async () => {
     const { code, stdout, stderr } = await home.run('permissions');
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'No question waits for an answer.\n' });
   });
 });
 
 describe('at a terminal', () => {
-  test('the person is asked until the answer is one', async (context) => {
+  test('the person is asked again until the answer is valid', async (context) => {
     const terminal = inTerminal(home, ['send', 'tty', QUESTION]);
     if (terminal === null) return context.skip('needs the program "script" to make a terminal');
     await terminal.until(/The agent asks: write the notes/);
@@ -91,16 +91,16 @@ describe('at a terminal', () => {
     expect(await toolRan('tty')).toBe(true);
   });
 
-  test('a question is no longer asked when somebody else has answered', async (context) => {
+  test('a permission that is answered elsewhere is no longer asked', async (context) => {
     const terminal = inTerminal(home, ['send', 'tty-other', QUESTION]);
     if (terminal === null) return context.skip('needs the program "script" to make a terminal');
     await terminal.until(/The agent asks: write the notes/);
-    await home.ok('answer', (await openQuestion('tty-other')).id, 'deny');
+    await home.ok('answer', (await openPermission('tty-other')).id, 'deny');
     expect((await terminal.ended).code).toBe(0);
     expect(await toolRan('tty-other')).toBe(false);
   });
 
-  test('Ctrl-C in the middle of a question cancels the turn', async (context) => {
+  test('Ctrl-C while a permission is asked cancels the turn', async (context) => {
     const terminal = inTerminal(home, ['send', 'tty-cancel', QUESTION]);
     if (terminal === null) return context.skip('needs the program "script" to make a terminal');
     await terminal.until(/The agent asks: write the notes/);
