@@ -118,7 +118,7 @@ function anywhere(): void {
   test('one sends hints of what the other has stored', async () => {
     const stop = new AbortController();
     const hints = b.caller.events('/events', {}, stop.signal);
-    await hints.next(); // the first one comes when the stream opens
+    await hints.next(); // shows that the stream is open: the bell also polls, and then sends a hint for all conversations
     const turn = await prompt(a, 'hinted', 'hello');
     for await (const { data } of hints) if (JSON.stringify(data).includes(turn.conversationId)) break;
     stop.abort();
