@@ -1,9 +1,9 @@
-import { agentProcess, killSeries, onThisMachine, ourProcess } from './kill-series.ts';
+import { killAgentProcess, killSeries, killThroughline, onThisMachine } from './kill-series.ts';
 
 killSeries({
   name: 'directory',
-  missing: null,
+  whySkipped: null,
   ...onThisMachine(),
   settings: () => ({ sandbox: { kind: 'directory' } }),
-  victims: { Throughline: ourProcess, 'the agent': agentProcess },
+  kills: { Throughline: killThroughline, 'the agent': killAgentProcess },
 });

@@ -1,28 +1,28 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { type Sshd, startSshd, whyNoSshd } from '../../contracts/sandbox/sshd.ts';
-import { agentProcess, killSeries, onThisMachine, ourProcess } from './kill-series.ts';
+import { killAgentProcess, killSeries, killThroughline, onThisMachine } from './kill-series.ts';
 
-const missing = whyNoSshd();
+const whySkipped = whyNoSshd();
 let sshd: Sshd;
 
-if (missing === null) {
+if (whySkipped === null) {
   beforeAll(async () => {
     sshd = await startSshd();
   });
   afterAll(() => sshd[Symbol.asyncDispose]());
 }
 
-async function sessionOfSshd(): Promise<void> {
+async function killSshdSession(): Promise<void> {
   expect(sshd.signal('SIGKILL')).toBeGreaterThan(0);
 }
 
 killSeries({
   name: 'ssh',
-  missing,
+  whySkipped,
   ...onThisMachine(),
-  // The other machine is this one: its files can be looked at.
+  // The server runs on this machine, so its files can be read here.
   work: (_, conversation) => join(sshd.sandbox.root, conversation, 'work'),
   settings: () => ({ sandbox: sshd.sandbox }),
-  victims: { Throughline: ourProcess, 'the agent': agentProcess, 'the session of sshd': sessionOfSshd },
+  kills: { Throughline: killThroughline, 'the agent': killAgentProcess, 'the session of sshd': killSshdSession },
 });

@@ -1,4 +1,4 @@
-// Real agents in bubblewrap: they reach the stand-in model through the proxy, run a tool, and remember after a restart.
+// Real agents in bubblewrap: they reach the stand-in model through the proxy, run a tool, and keep their context after a restart.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
@@ -9,17 +9,17 @@ import { AcpHome } from '../support/acp-home.ts';
 import { FIRST } from '../support/agent-home.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from '../support/claude.ts';
 
-interface Isolated {
+interface AgentToTest {
   readonly name: string;
   readonly settings: (model: Model, root: string) => object;
-  /** The line that makes it run a command. */
+  /** A line of a prompt that makes it run a command. */
   readonly run: (command: string) => string;
-  /** Skips the test where the agent is not installed. */
-  readonly needs: (context: TestContext) => void;
+  /** Skips the test if the agent is not installed. */
+  readonly skipIfMissing: (context: TestContext) => void;
 }
 
-const installed =
-  (name: Parameters<typeof whyNotInstalled>[0]): Isolated['needs'] =>
+const skipUnlessInstalled =
+  (name: Parameters<typeof whyNotInstalled>[0]): AgentToTest['skipIfMissing'] =>
   (context) => {
     const why = whyNotInstalled(name);
     if (why !== null) context.skip(why);
@@ -28,37 +28,42 @@ const installed =
 /** Folders with test files. An agent in the sandbox must not see those files. */
 const FOLDERS = `${packageFolder} ${import.meta.dirname}`;
 
-const AGENTS: readonly Isolated[] = [
+const AGENTS: readonly AgentToTest[] = [
   {
-    name: 'Claude by its SDK',
+    name: 'Claude with the SDK',
     settings(model, root) {
       const env = claudeEnvironment(model, userHome(root, { permissions: { allow: ['Bash'] } }));
       return { adapter: 'claude-sdk', package: packageFolder, env };
     },
     run: bash,
-    needs: claudeOrSkip,
+    skipIfMissing: claudeOrSkip,
   },
   {
     name: 'claude-agent-acp',
     settings: claudeAcp,
     run: bash,
-    needs: installed('@agentclientprotocol/claude-agent-acp'),
+    skipIfMissing: skipUnlessInstalled('@agentclientprotocol/claude-agent-acp'),
   },
-  { name: 'codex-acp', settings: codexAcp, run: execCommand, needs: installed('@agentclientprotocol/codex-acp') },
+  {
+    name: 'codex-acp',
+    settings: codexAcp,
+    run: execCommand,
+    skipIfMissing: skipUnlessInstalled('@agentclientprotocol/codex-acp'),
+  },
 ];
 
-for (const { name, settings, run, needs } of AGENTS) {
-  test(`${name} in bubblewrap answers, runs a tool, and remembers`, async (context) => {
-    needs(context);
+for (const { name, settings, run, skipIfMissing } of AGENTS) {
+  test(`${name} in bubblewrap answers, runs a tool, and keeps its context after a restart`, async (context) => {
+    skipIfMissing(context);
     const why = whyNoBubblewrap();
     if (why !== null) context.skip(why);
-    await isolated(settings, run);
+    await testInBubblewrap(settings, run);
   });
 }
 
-async function isolated(settings: Isolated['settings'], run: Isolated['run']): Promise<void> {
+async function testInBubblewrap(settings: AgentToTest['settings'], run: AgentToTest['run']): Promise<void> {
   await using home = await AcpHome.make({ agent: settings });
-  // A home that is bound: with a login of its own, and sessions that stay.
+  // The home of the agent is bound into the sandbox, so that it has its login there and keeps its sessions.
   const folders = [home.homeOf('agent'), join(home.path, 'codex-tmp')].filter((path) => existsSync(path));
   const binds = folders.map((path) => ({ path, write: true }));
   const allow = [new URL(home.model.url).host];

@@ -1,4 +1,4 @@
-// The real Claude in a rented machine, with a double of the vendor's package: it remembers after its machine was lost.
+// The real Claude in a rented machine, with a double of the vendor's package.
 import { expect, test } from 'vitest';
 import { startModel } from '../../../src/testing/index.ts';
 import { CliHome } from '../../e2e/cli/process.ts';
@@ -6,20 +6,21 @@ import { DoubleHome, NODE_OPTIONS } from '../../vendors/double/home.ts';
 import { whyNoDoubles } from '../../vendors/double/service.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder } from '../support/claude.ts';
 
-class DoubledHome extends CliHome {
+/** A data home whose processes load the double. */
+class HomeWithDouble extends CliHome {
   override environment(): Record<string, string> {
     return { ...super.environment(), NODE_OPTIONS };
   }
 }
 
-test('Claude in a machine of e2b: when the machine is lost, another one is made, and the conversation restored', async (context) => {
+test('when the e2b machine of Claude is lost, a new machine is made, and Claude has the earlier prompts', async (context) => {
   claudeOrSkip(context);
   const why = whyNoDoubles();
   if (why !== null) context.skip(why);
   await using end = new AsyncDisposableStack();
   const model = end.adopt(await startModel(), (one) => one.close());
   const doubles = end.use(new DoubleHome('e2b'));
-  const home = end.adopt(new DoubledHome({}), (one) => one.remove());
+  const home = end.adopt(new HomeWithDouble({}), (one) => one.remove());
   const { HOME: _, PATH: __, ...env } = claudeEnvironment(model, '');
   const claude = { adapter: 'claude-cli', package: packageFolder, env };
   home.configure({ agents: { claude }, sandbox: doubles.sandbox });

@@ -1,5 +1,5 @@
-// The web app with its own login (examples/login.ts) and the real Claude, in every kind of sandbox. Two users with the same keys, request ids and
-// prompts: what differs between them is a secret that the set-up makes in each sandbox.
+// The web app with its own login (examples/login.ts) and the real Claude, in every kind of sandbox. Two users have the same conversation keys,
+// request ids and prompts. Only a secret differs, which the set-up makes in each sandbox.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import { containerSettings, whyNoPodman, writeRootfs } from '../../contracts/san
 import { startSshd, whyNoSshd } from '../../contracts/sandbox/sshd.ts';
 import { CliHome } from '../../e2e/cli/process.ts';
 import { endPrograms, startLoginApp } from '../../e2e/example-programs.ts';
+import { WHICH_CODEWORDS } from '../../e2e/support/conversations.ts';
 import { marked } from '../../faults/harness/marked.ts';
 import { until } from '../../faults/harness/until.ts';
 import { DoubleHome, NODE_OPTIONS, readOrNull } from '../../vendors/double/home.ts';
@@ -18,46 +19,47 @@ import { bash } from '../support/claude-home.ts';
 
 afterEach(endPrograms);
 
-/** What differs between the kinds, where the test has its data. */
+/** What differs between the kinds of sandbox. */
 interface Given {
   readonly sandbox: object;
-  /** All files of a sandbox, as they are seen from here. */
+  /** The folder with all files of a sandbox, on this machine. */
   readonly files: (sandbox: string) => string;
-  /** Where it works, below them. */
+  /** The working directory, relative to that folder. Default: `work`. */
   readonly work?: string;
-  /** More variables of the app. */
+  /** Additional variables of the app. */
   readonly app?: Record<string, string>;
-  /** More variables of the agent. */
+  /** Additional variables of the agent. */
   readonly agent?: Record<string, string>;
-  /** Whether what the app has started runs on without it, until the next process ends it. */
-  readonly runsOn?: boolean;
-  /** Whether the key stays outside: then the variables of all processes that the agent sees are looked at. */
+  /** Whether agents survive a kill of the app until its next process ends them. */
+  readonly survivesKill?: boolean;
+  /** Whether the API key stays outside of the sandbox. Then the test looks for it in the variables of all processes in the sandbox. */
   readonly hasNoKey?: boolean;
 }
 
 interface Kind {
+  /** The reason to skip the test; null: it can run here. */
   readonly why: () => string | null | Promise<string | null>;
   readonly given: (home: CliHome, end: AsyncDisposableStack) => Given | Promise<Given>;
 }
 
-const here = (home: CliHome) => (sandbox: string) => join(home.path, 'home', 'sandboxes', sandbox);
+const localFiles = (home: CliHome) => (sandbox: string) => join(home.path, 'home', 'sandboxes', sandbox);
 
 const KINDS: Readonly<Record<string, Kind>> = {
   directory: {
     why: () => null,
-    // Not isolated, it has the home of whoever runs it.
+    // A directory is not isolated: without this, the agent would use the home of the user who runs the tests.
     given: (home) => ({
       sandbox: { kind: 'directory' },
-      files: here(home),
+      files: localFiles(home),
       agent: { HOME: userHome(home.path) },
-      runsOn: true,
+      survivesKill: true,
     }),
   },
   bubblewrap: {
     why: whyNoBubblewrap,
     given: (home) => ({
       sandbox: { kind: 'bubblewrap', network: 'model', key: {} },
-      files: here(home),
+      files: localFiles(home),
       hasNoKey: true,
     }),
   },
@@ -67,7 +69,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
       sandbox: containerSettings(writeRootfs(join(home.path, 'rootfs')), {
         ...{ network: 'model', key: {}, binds: [{ path: packageFolder }] },
       }),
-      files: here(home),
+      files: localFiles(home),
       hasNoKey: true,
     }),
   },
@@ -93,16 +95,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
 };
 
 const keyOf = (owner: string) => `sk-the-real-key-of-${owner}`;
+/** Writes a random codeword to the file `note`: another one if it runs again. */
 const SET_UP = [
   'echo run >> set-up',
-  'echo "The codeword is $(od -An -N12 -tx1 /dev/urandom | tr -d " \\n")." > note', // another one if it ran again
+  'echo "The codeword is $(od -An -N12 -tx1 /dev/urandom | tr -d " \\n")." > note',
 ].join('; ');
-const LOOK = 'cat note';
-const HOLD = 'echo begun >> begun; while [ -e note ]; do sleep 0.1; done; echo ended >> begun';
-const RECALL = 'Which codewords have you seen?';
+const READ_NOTE = 'cat note';
+/** Runs as long as the file `note` exists. */
+const WAIT = 'echo begun >> begun; while [ -e note ]; do sleep 0.1; done; echo ended >> begun';
 
 for (const [name, kind] of Object.entries(KINDS)) {
-  const title = `${name}: a killed app goes on in the next process, Claude remembers, and no user has a byte of another`;
+  const title = `${name}: after a kill of the app, its next process continues, Claude has its context, and no user has data of another`;
   test(title, async (context) => {
     claudeOrSkip(context);
     const why = await kind.why();
@@ -111,12 +114,12 @@ for (const [name, kind] of Object.entries(KINDS)) {
     const home = end.adopt(new CliHome({}), (one) => one.remove());
     const model = end.adopt(await startModel(), (one) => one.close());
     const given = await kind.given(home, end);
-    end.defer(endPrograms); // first of all
-    await twoUsers(given, home, model);
+    end.defer(endPrograms); // deferred last, so that it runs first
+    await testTwoUsers(given, home, model);
   });
 }
 
-async function twoUsers(given: Given, home: CliHome, model: Model): Promise<void> {
+async function testTwoUsers(given: Given, home: CliHome, model: Model): Promise<void> {
   const mark = `web-app-${process.pid}-${Date.now()}`;
   const { HOME: _, PATH: __, ANTHROPIC_API_KEY: ___, ...claude } = claudeEnvironment(model, '');
   const env = { ...claude, THROUGHLINE_FAULTS_MARK: mark, ...given.agent };
@@ -132,61 +135,61 @@ async function twoUsers(given: Given, home: CliHome, model: Model): Promise<void
   home.configure({ agents: { claude: agent }, sandbox: { ...given.sandbox, setup } });
   const variables = { ...home.environment(), ...given.app };
 
-  const one = await startLoginApp(variables);
+  const firstApp = await startLoginApp(variables);
   const users = await Promise.all([
-    one.login('ann', 'a heron at dawn').then(({ cookie }) => ({ owner: 'shop:ann', cookie })),
-    one.login('bob', 'a wren at noon').then(({ cookie }) => ({ owner: 'shop:bob', cookie })),
+    firstApp.login('ann', 'a heron at dawn').then(({ cookie }) => ({ owner: 'shop:ann', cookie })),
+    firstApp.login('bob', 'a wren at noon').then(({ cookie }) => ({ owner: 'shop:bob', cookie })),
   ]);
   for (const { owner } of users)
     writeFileSync(join(home.path, `key-of-${encodeURIComponent(owner)}`), `${keyOf(owner)}\n`);
-  const both = <T>(run: (user: { owner: string; cookie: string }) => Promise<T>) => Promise.all(users.map(run));
-  await both(async ({ cookie }) => {
-    expect((await one.say(cookie, bash(LOOK), 'r-1')).status).toBe(202);
-    await one.answered(cookie, 1);
+  const forBoth = <T>(run: (user: { owner: string; cookie: string }) => Promise<T>) => Promise.all(users.map(run));
+  await forBoth(async ({ cookie }) => {
+    expect((await firstApp.say(cookie, bash(READ_NOTE), 'r-1')).status).toBe(202);
+    await firstApp.answerOf(cookie, 1);
   });
-  const places = await both(async ({ cookie }) => {
-    const { sandbox } = (await one.read(cookie, '/sandbox')) as { sandbox: string };
+  const sandboxes = await forBoth(async ({ cookie }) => {
+    const { sandbox } = (await firstApp.read(cookie, '/sandbox')) as { sandbox: string };
     const work = join(given.files(sandbox), given.work ?? 'work');
     return { sandbox, work, file: (name: string) => readOrNull(join(work, name)) };
   });
-  const secrets = places.map(({ file }) => /is (\w{24})\./.exec(file('note') ?? '')?.[1] ?? expect.unreachable());
+  const secrets = sandboxes.map(({ file }) => /is (\w{24})\./.exec(file('note') ?? '')?.[1] ?? expect.unreachable());
   expect(new Set(secrets).size).toBe(2);
 
-  const look = given.hasNoKey ? '(env; cat /proc/*/environ)' : 'env';
-  // The tool of each runs while the app is killed.
-  await both(({ cookie }) => one.say(cookie, bash(`${look} > seen; ${HOLD}`), 'r-2'));
-  await until('both tools run', () => places.every(({ file }) => file('begun') === 'begun\n'));
+  const printVariables = given.hasNoKey ? '(env; cat /proc/*/environ)' : 'env';
+  // The app is killed while the tools of both users run.
+  await forBoth(({ cookie }) => firstApp.say(cookie, bash(`${printVariables} > seen; ${WAIT}`), 'r-2'));
+  await until('both tools run', () => sandboxes.every(({ file }) => file('begun') === 'begun\n'));
   expect(marked(mark).length).toBeGreaterThan(3);
-  await one.program.kill();
-  const ended = () => until('nothing runs on', () => marked(mark).length === 0);
-  if (!given.runsOn) await ended();
-  const two = await startLoginApp(variables);
-  await ended();
-  const shown = await both(async ({ cookie, owner }) => {
-    expect((await two.say(cookie, RECALL, 'r-3')).status).toBe(202);
-    const reply = await two.answered(cookie, 3);
+  await firstApp.program.kill();
+  const allEnded = () => until('all processes have ended', () => marked(mark).length === 0);
+  if (!given.survivesKill) await allEnded();
+  const secondApp = await startLoginApp(variables);
+  await allEnded();
+  const shown = await forBoth(async ({ cookie, owner }) => {
+    expect((await secondApp.say(cookie, WHICH_CODEWORDS, 'r-3')).status).toBe(202);
+    const reply = await secondApp.answerOf(cookie, 3);
     const [turns, events, chain] = [
-      await two.read(cookie),
-      await two.events(cookie, 3),
-      await two.read(cookie, '/sandbox'),
+      await secondApp.read(cookie),
+      await secondApp.events(cookie, 3),
+      await secondApp.read(cookie, '/sandbox'),
     ];
     expect(turns).toMatchObject([{ state: 'completed' }, { state: 'interrupted' }, { state: 'completed' }]);
     expect(chain).toMatchObject({ owner, session: expect.any(String) });
     return { reply, events, all: JSON.stringify([turns, events, chain]) };
   });
-  await two.program.stop();
+  await secondApp.program.stop();
 
-  places.forEach(({ sandbox, file }, n) => {
+  sandboxes.forEach(({ sandbox, file }, n) => {
     const [own = '', other = ''] = n === 0 ? secrets : secrets.toReversed();
     const [key = '', othersKey = ''] = (n === 0 ? users : users.toReversed()).map(({ owner }) => keyOf(owner));
     const { reply, events, all } = shown[n] ?? expect.unreachable();
     expect(reply).toBe(`I have seen these codewords: ${own}.`);
     expect(file('begun')).toBe('begun\n');
-    // Reopened, and not set up again.
+    // The sandbox was reopened. The set-up did not run again.
     expect(file('set-up')).toBe('run\n');
     expect(file('note')).toContain(own);
-    const told = [...events.matchAll(/"kind":"(sandbox\.[\w-]+)"/g)].map(([, kind]) => kind);
-    expect(told).toEqual(['sandbox.created', 'sandbox.set-up', 'sandbox.reopened']);
+    const sandboxEvents = [...events.matchAll(/"kind":"(sandbox\.[\w-]+)"/g)].map(([, kind]) => kind);
+    expect(sandboxEvents).toEqual(['sandbox.created', 'sandbox.set-up', 'sandbox.reopened']);
 
     const written = contentsBelow(given.files(sandbox));
     for (const bytes of [all, ...written]) {
@@ -196,15 +199,15 @@ async function twoUsers(given: Given, home: CliHome, model: Model): Promise<void
     expect(all).toContain(own);
     for (const bytes of [all, ...(given.hasNoKey ? written : [])]) expect(bytes).not.toContain(key);
     expect(file('seen')).toContain(given.hasNoKey ? 'ANTHROPIC_API_KEY=kept-outside' : `ANTHROPIC_API_KEY=${key}\n`);
-    // What is of the app has not reached the agent's environment.
+    // The variables of the app are not in the environment of the agent.
     expect(file('seen')).not.toMatch(/COOKIE_SECRET|THROUGHLINE_CONFIG|NODE_OPTIONS/);
   });
-  const asked = model.requests.map(({ raw }) => JSON.stringify(raw));
-  for (const secret of secrets) expect(asked.some((body) => body.includes(secret))).toBe(true);
-  expect(asked.filter((body) => secrets.every((secret) => body.includes(secret)))).toEqual([]);
+  const bodies = model.requests.map(({ raw }) => JSON.stringify(raw));
+  for (const secret of secrets) expect(bodies.some((body) => body.includes(secret))).toBe(true);
+  expect(bodies.filter((body) => secrets.every((secret) => body.includes(secret)))).toEqual([]);
 }
 
-/** All that is written in files below a folder. */
+/** The contents of all files below a folder. */
 function contentsBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
