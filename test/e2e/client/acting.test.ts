@@ -42,10 +42,10 @@ async function useAs(tl: ThroughlineClient, user: string, codeword: string) {
   const watching = (async () => {
     for await (const frame of live) frames.push(frame);
   })();
-  const said = await chat.ask(`The codeword is ${codeword}.`, { requestId: 'first' });
-  const asked = await chat.ask('Which codewords have you seen?', { requestId: 'second' });
-  expect(asked.reply).toBe(`I have seen these codewords: ${codeword}.`);
-  const answered = await chat.ask('/ask May I?', { requestId: 'third', onPermission: () => 'allow' });
+  const first = await chat.ask(`The codeword is ${codeword}.`, { requestId: 'first' });
+  const second = await chat.ask('Which codewords have you seen?', { requestId: 'second' });
+  expect(second.reply).toBe(`I have seen these codewords: ${codeword}.`);
+  const third = await chat.ask('/ask May I?', { requestId: 'third', onPermission: () => 'allow' });
   const tasks = await mine.tasks.run({ name: 'errand', goal: `The codeword is ${codeword}.` });
   const tracker = mine.tracker();
   await tracker.trackRequest('request', 'agent', `session of ${codeword}`, { prompt: `The codeword is ${codeword}.` });
@@ -57,7 +57,7 @@ async function useAs(tl: ThroughlineClient, user: string, codeword: string) {
   live.close();
   await watching;
   return {
-    ...{ said, asked, answered, tasks, frames },
+    ...{ first, second, third, tasks, frames },
     conversations: await mine.conversations(),
     events: await mine.engine.events('chat', { before: 'end' }),
     search: await mine.search('codeword'),
@@ -83,7 +83,7 @@ test.each<Way>(['embedded', 'tcp', 'socket'])(
       expect([search.length > 0, listed.length]).toEqual([true, 1]);
     }
     // One user cannot reach the data of the other by its id, and other owners have no data.
-    const { turn } = ann.said;
+    const { turn } = ann.first;
     const stranger = tl.as('app:bob');
     for (const call of [
       () => stranger.answerOf(turn.id),

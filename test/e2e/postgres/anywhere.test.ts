@@ -74,13 +74,14 @@ function anywhere(): void {
     expect(reply).toContain('osprey');
 
     const hanging = await prompt(a, 'notes', '/say Here.\n/hang');
+    // Until then the queue has this turn, too.
+    for await (const { data } of a.caller.events('/conversations/notes/events')) {
+      if (data.kind === 'turn.update' && data.turnId === hanging.id) break;
+    }
     const waiting = [await prompt(a, 'notes', 'first'), await prompt(b, 'notes', 'second')];
     for (const { caller } of [a, b]) {
       const { queue } = await caller.ok('GET', '/conversations/notes/queue');
       expect(queue.map(({ id }: { id: string }) => id)).toEqual(waiting.map(({ id }) => id));
-    }
-    for await (const { data } of a.caller.events('/conversations/notes/events')) {
-      if (data.kind === 'turn.update' && data.turnId === hanging.id) break;
     }
     await b.caller.ok('POST', '/conversations/notes/kill');
     expect((await b.caller.finished(hanging)).turn.state).toBe('interrupted');

@@ -35,7 +35,7 @@ function older(home: CliHome): { node: string } {
 const ask = async (caller: Caller, prompt: string) =>
   (await caller.ok('POST', '/conversations/notes/turns', { prompt })).turn;
 
-interface EventShown {
+interface PublicEvent {
   readonly seq: number;
   readonly kind: string;
   readonly turnId: string | null;
@@ -43,8 +43,8 @@ interface EventShown {
 }
 
 /** The events of the conversation after a number, up to the first one that `isLast` accepts. */
-async function eventsUntil(caller: Caller, isLast: (event: EventShown) => boolean, after = 0): Promise<EventShown[]> {
-  const seen: EventShown[] = [];
+async function eventsUntil(caller: Caller, isLast: (event: PublicEvent) => boolean, after = 0): Promise<PublicEvent[]> {
+  const seen: PublicEvent[] = [];
   for await (const { data } of caller.events(`/conversations/notes/events?after=${after}`)) {
     seen.push(data);
     if (isLast(data)) break;
@@ -90,10 +90,10 @@ function versions(): void {
       const again = await all.serve(home, older(home));
       expect((await again.caller.finished(await ask(again.caller, WHICH))).reply).toContain('osprey');
       expect(await rung(), 'accepted by the previous version, run by this one').toBe('live');
-      const left = await ask(again.caller, '/say Here.\n/hang');
-      await eventsUntil(again.caller, ({ turnId, kind }) => turnId === left.id && kind === 'turn.update');
+      const unfinished = await ask(again.caller, '/say Here.\n/hang');
+      await eventsUntil(again.caller, ({ turnId, kind }) => turnId === unfinished.id && kind === 'turn.update');
       current.running.kill('SIGKILL');
-      const ended = async () => (await again.caller.ok('GET', `/turns/${left.id}`)).state === 'interrupted';
+      const ended = async () => (await again.caller.ok('GET', `/turns/${unfinished.id}`)).state === 'interrupted';
       await until('the previous version has taken over', ended);
       expect((await again.caller.finished(await ask(again.caller, WHICH))).reply).toContain('osprey');
       expect(await again.caller.ok('GET', '/conversations/notes/verify')).toMatchObject({ broken: null });
