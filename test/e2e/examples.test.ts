@@ -92,7 +92,7 @@ test('tracker.py does the same through a server, with only the standard library 
   expect(turns[3]).toMatchObject({ prompt: [{ text: 'Please fail' }], usage: { inputTokens: 11 } });
 });
 
-test('every example is run by a test', () => {
+test('every example is named in a test', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url));
   const tests = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })
     .map((file) => readFileSync(join(root, file), 'utf8'))

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from 'vitest';
+import { fillHome, schemaOf } from '../../contracts/older-database.ts';
 import { PROGRAM } from '../../program.ts';
 import { CliHome, preload } from './process.ts';
 
@@ -128,7 +129,7 @@ test('fish gets the names unquoted', (context) => {
 });
 
 describe('completing', () => {
-  test('writes no file of the data home, and creates none that does not exist', async () => {
+  test('writes no file of the data home, and creates no data home', async () => {
     const data = join(home.path, 'home');
     const files = () => readdirSync(data, { recursive: true }).toSorted();
     const [before, database] = [files(), readFileSync(join(data, 'throughline.db'))];
@@ -137,6 +138,12 @@ describe('completing', () => {
     expect(readFileSync(join(data, 'throughline.db')).equals(database)).toBe(true);
     await home.ok('complete', 'zsh', '--', '--home', 'fresh', 'show', '');
     expect(existsSync(join(home.path, 'fresh'))).toBe(false);
+  });
+
+  test('reads an older data home without an upgrade', async () => {
+    const file = fillHome(join(home.path, 'older'), 12);
+    expect(await home.ok('complete', 'zsh', '--', '--home', 'older', 'show', 'no')).toMatch(/^:words\nnotes/);
+    expect(schemaOf(file)).toBe(12);
   });
 
   test('has no time limit for reading the data home; only a server has one', async () => {

@@ -98,6 +98,7 @@ test('7: the agent died during the turn, and the beginning of its answer is kept
 });
 
 test('7: the agent hangs, and a limit ends the turn', async () => {
+  // Eight seconds, because on a busy machine the first text of the agent can take some.
   const { code, stdout, stderr } = await home.run('send', 'hung', '/say half an answer\n/hang!', '--stall-limit', '8');
   expect({ code, stdout }).toEqual({ code: 7, stdout: 'half an answer\n' });
   expect(stderr).toContain('Turn 1: The agent gave no sign of life for 8 seconds');

@@ -104,7 +104,7 @@ export class CliHome {
   }
 }
 
-/** Variables with which the executable runs this code first. The programs that it starts get the variables too, but not the code. */
+/** Variables with which the executable runs this code first. Programs that it starts do not run it. */
 export function preload(command: string, code: string): Record<string, string> {
   const guarded = `if (process.argv[2] === ${JSON.stringify(command)}) { ${code} }`;
   const imports = "import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';";

@@ -187,7 +187,7 @@ describe('a request id', () => {
     expect(turns).toMatchObject([{ n: 1, requestId: 'r1' }]);
   });
 
-  test('prints what is stored of a turn whose process was killed, and does not send the prompt again', async () => {
+  test('of a turn whose process was killed prints what is stored of it, and does not send the prompt again', async () => {
     const args = ['send', 'once-killed', '/stream 100000 2', '--request-id', 'r4'];
     const first = home.start(args);
     await first.until('stdout', /chunk 1 /);
@@ -202,7 +202,7 @@ describe('a request id', () => {
     expect(again.stdout.length).toBeGreaterThanOrEqual(first.stdout.length);
   });
 
-  test('gives the same exit code again for a failed turn', async () => {
+  test('of a failed turn ends with the same exit code again', async () => {
     const args = ['send', 'once-failed', '/fail agent_failed', '--request-id', 'r2'];
     expect((await home.run(...args)).code).toBe(1);
     expect((await home.run(...args)).code).toBe(1);

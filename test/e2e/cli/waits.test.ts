@@ -36,12 +36,14 @@ test('a terminal shows what a turn waits for, and removes it at the end', async 
 });
 
 test('a pipe does not get what a turn waits for', async () => {
+  // Longer than the 750 ms after which a terminal would show it.
   const { stdout, stderr } = await home.run('send', 'piped', '/slow-tool write waits.log 1500\n/say done');
   expect(stdout).toBe('done\n');
   expect(stderr).toBe('tool: write waits.log\nnew session: nothing to carry\n');
 });
 
 test('a terminal shows the tool that runs', async (context) => {
+  // Eight seconds, so that also a busy machine shows one of them.
   const sending = terminal('send', 'tools', '/slow-tool write long.log 8000\n/say done');
   if (sending === null) return context.skip('there is no script(1) to make a terminal');
   await sending.until(/scripted runs write long\.log … [2-7] s/);
