@@ -4,7 +4,7 @@ import { basename, dirname, join, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { importCycles } from './architecture/cycles.ts';
 import { faultsOfDecisions } from './architecture/decisions.ts';
-import { crowdedFolders, faultsOfRooms, meaninglessFolders } from './architecture/folders.ts';
+import { crowdedFolders, faultsOfEngineFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { longFunctions } from './architecture/long-functions.ts';
@@ -23,9 +23,9 @@ const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf
   .map((path) => [path.split(sep).join('/'), read(join('src', path))] as const);
 const sourcesOf = (folder: string) => sources.filter(([path]) => path.startsWith(`${folder}/`) && !isTest(path));
 
-/** Every break of a rule in the files, one line each, so that a failure shows all of them. */
+/** Every violation of a rule in the files, one line each, so that a failure shows all of them. */
 const report = (files: typeof sources, rule: (path: string, source: string) => string[]) =>
-  files.flatMap(([path, source]) => rule(path, source).map((what) => `${path}: ${what}`));
+  files.flatMap(([path, source]) => rule(path, source).map((violation) => `${path}: ${violation}`));
 
 describe('src', () => {
   test('imports only what the layout allows', () => {
@@ -59,11 +59,11 @@ describe('the page', () => {
     expect(report(pageSources, brokenPageImports)).toEqual([]);
   });
 
-  test('makes neither markup nor code out of text', () => {
+  test('turns no text into markup or code', () => {
     expect(report(own, unsafeMarkup)).toEqual([]);
   });
 
-  test('keeps the rules of src: no circular imports, few files in a folder, short functions', () => {
+  test('follows the rules of src: no circular imports, few files in a folder, short functions', () => {
     const cycles = importCycles(own);
     expect(cycles.map((cycle) => cycle.join(' → '))).toEqual([]);
     const paths = own.map(([path]) => path);
@@ -84,7 +84,7 @@ describe('a reader', () => {
     expect(cycles.map((cycle) => cycle.join(' → '))).toEqual([]);
   });
 
-  test('finds few files in a folder, and no folder whose name says nothing', () => {
+  test('finds few files in a folder, and no folder with a meaningless name', () => {
     // Migrations are never removed, and are found by their numbers.
     const isMigration = (path: string) => /\/migrations\/\d{4}-/.test(path);
     const paths = sources.map(([path]) => path).filter((path) => !isMigration(path));
@@ -92,9 +92,9 @@ describe('a reader', () => {
     expect(meaninglessFolders(paths)).toEqual([]);
   });
 
-  test('finds in ARCHITECTURE.md which file of each room of the engine comes first', () => {
+  test('finds in ARCHITECTURE.md which file of each folder of the engine to read first', () => {
     const paths = sources.map(([path]) => path);
-    expect(faultsOfRooms(read('ARCHITECTURE.md'), paths)).toEqual([]);
+    expect(faultsOfEngineFolders(read('ARCHITECTURE.md'), paths)).toEqual([]);
   });
 
   test('reads every function on one screen', () => {
@@ -102,19 +102,19 @@ describe('a reader', () => {
     expect(report(own, longFunctions)).toEqual([]);
   });
 
-  test('opens no small file that belongs into the one that imports it', () => {
-    // Migrations, commands and the peculiarities of one agent are looked for by their names.
+  test('finds no small file that belongs into the file that imports it', () => {
+    // Migrations, commands and the special cases of one agent are found by their names.
     const standsAlone = (path: string) =>
       /\/migrations\/\d{4}-|^faces\/cli\/commands\/|^agents\/acp\/known\//.test(path);
     expect(straySmallFiles(sources, standsAlone)).toEqual([]);
   });
 
-  test('finds every rule that is cited in INVARIANTS.md, with tests that exist', () => {
+  test('finds in INVARIANTS.md every rule that is cited, with tests that exist', () => {
     const rules = rulesIn(read('INVARIANTS.md'));
     expect(rules.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_, index) => `R${index + 1}`));
     expect(faultsOfRules(rules, (path) => (existsSync(join(root, path)) ? read(path) : null))).toEqual([]);
-    expect(written()).toEqual(expect.arrayContaining(['src/core/turn/turn.ts', 'web/src/main.tsx']));
-    const cited = written().flatMap((path) => unknownRules(read(path), rules).map((id) => `${path} cites ${id}`));
+    expect(citingFiles()).toEqual(expect.arrayContaining(['src/core/turn/turn.ts', 'web/src/main.tsx']));
+    const cited = citingFiles().flatMap((path) => unknownRules(read(path), rules).map((id) => `${path} cites ${id}`));
     expect(cited).toEqual([]);
   });
 
@@ -133,10 +133,10 @@ describe('a reader', () => {
     expect(pairsBeforeAndAfter(read('CONTRIBUTING.md'))).toBeGreaterThanOrEqual(20);
   });
 
-  test('meets no word that was replaced by a plain one (CONTRIBUTING.md, Plain English)', () => {
+  test('finds no word that was replaced by a plain one (CONTRIBUTING.md, Plain English)', () => {
     const replaced =
       /\w*(?:settle|patiently|hopeless|asItShouldBe)\w*|\b(?:outlook|onward|letGo)\b|Who asks is not known|is not to be had|half a character in it/gi;
-    // A state of sessions, and names of JavaScript.
+    // Allowed: a state of sessions, and names of JavaScript.
     const wordsIn = (_: string, source: string) =>
       source.replaceAll(/unsettled|allSettled|PromiseSettledResult/gi, '').match(replaced) ?? [];
     expect(wordsIn('', 'isUnsettled, settled(), await openPatiently()')).toEqual(['settled', 'openPatiently']);
@@ -271,36 +271,45 @@ test('every npm script installs the packages first, so that it works in a fresh 
 });
 
 describe('tracked files', () => {
-  const locks = ['package-lock.json', 'test/agents/package-lock.json', 'test/browser/package-lock.json'];
+  const locks = globSync(['package-lock.json', 'test/*/package-lock.json', 'bench/*/package-lock.json'], { cwd: root });
+
+  test('include the lock files of the project and of its tests', () => {
+    expect(locks.map((path) => path.split(sep).join('/'))).toEqual(
+      expect.arrayContaining(['package-lock.json', 'test/agents/package-lock.json', 'test/browser/package-lock.json']),
+    );
+  });
 
   test.each(locks)('%s names no download addresses', (lock) => {
     expect(read(lock)).not.toMatch(/"resolved"|https?:\/\/[^"]*\.tgz/);
   });
 
-  test.each(locks)('%s has the packages of every platform, or `npm ci` fails on all of them', (lock) => {
-    const packages: Record<string, { optionalDependencies?: object }> = JSON.parse(read(lock)).packages;
-    const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
-      Object.keys(optionalDependencies).filter((name) => {
-        return !packages[`${path}/node_modules/${name}`] && !packages[`node_modules/${name}`];
-      }),
-    );
-    expect(missing).toEqual([]);
-  });
+  test.each(locks)(
+    '%s has the packages of every platform, because otherwise `npm ci` fails on all platforms',
+    (lock) => {
+      const packages: Record<string, { optionalDependencies?: object }> = JSON.parse(read(lock)).packages;
+      const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+        Object.keys(optionalDependencies).filter((name) => {
+          return !packages[`${path}/node_modules/${name}`] && !packages[`node_modules/${name}`];
+        }),
+      );
+      expect(missing).toEqual([]);
+    },
+  );
 
   test('contain no path of the machine that they were written on', (context) => {
     const files = trackedFiles();
     if (files.length === 0) context.skip('this is not a git checkout');
     const parent = dirname(root);
-    const neighbours = parent === dirname(parent) ? [] : readdirSync(parent);
-    // A neighbour counts only as a whole path, so that /tmp/a is not found in /tmp/agents.
-    const paths = [root, ...neighbours.map((name) => join(parent, name))].map((path) => RegExp.escape(path));
+    const siblings = parent === dirname(parent) ? [] : readdirSync(parent);
+    // A sibling folder counts only as a whole path, so that /tmp/a is not found in /tmp/agents.
+    const paths = [root, ...siblings.map((name) => join(parent, name))].map((path) => RegExp.escape(path));
     const pattern = new RegExp(`(?<![\\w.-])(${paths.join('|')})(?![\\w.-])`);
     expect(files.filter((file) => pattern.test(read(file)))).toEqual([]);
   });
 });
 
-/** Every file that may cite a rule: sources, tests, documents. Not the tests of citations, which cite rules that do not exist. */
-function written(): string[] {
+/** Every file that may cite a rule: sources, tests, documents. Without the tests of citations, which cite rules that do not exist. */
+function citingFiles(): string[] {
   const pattern = '{*,{src,web,test,docs,bench,examples,scripts}/**/*}.{ts,tsx,js,mjs,md}';
   return globSync(pattern, { cwd: root, exclude: (path) => basename(path) === 'node_modules' })
     .map((path) => path.split(sep).join('/'))

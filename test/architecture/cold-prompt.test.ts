@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 
-/** The last column of a row of the table in CONTRIBUTING.md. */
+/** The last column of a row of the table in CONTRIBUTING.md. NaN: there is no such row. */
 function documented(measure: string): number {
   const row = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')
     .split('\n')

@@ -23,7 +23,7 @@ test('a file that imports itself is a cycle', () => {
   expect(importCycles([['core/a.ts', `import { a } from './a.ts'`]])).toEqual([['core/a.ts']]);
 });
 
-test('each group of files is reported once, and groups that only lead to each other stay apart', () => {
+test('each group of files is reported once, and a one-way import does not join two groups', () => {
   const files = [
     ['a.ts', `import './b.ts'; import './c.ts'; import './x.ts'`],
     ['b.ts', `import './a.ts'`],
@@ -37,7 +37,7 @@ test('each group of files is reported once, and groups that only lead to each ot
   ]);
 });
 
-test('files that import one way only are no cycle', () => {
+test('files that import each other in one direction only are no cycle', () => {
   const files = [
     ['a.ts', `import './b.ts'; import './c.ts'; import 'vitest'`],
     ['b.ts', `import './c.ts'`],

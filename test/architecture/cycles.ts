@@ -1,22 +1,22 @@
-// Finds circular imports, `import type` included. Files in such a circle can only be understood together.
+// Finds circular imports, `import type` included. Files in a cycle can only be understood together.
 import { posix } from 'node:path';
 import { importsOf } from './import-rules.ts';
 
 /**
  * One cycle for each group of files that reach each other by imports, as the list of its files in the order of the
- * imports; the last one imports the first. Of a group with several cycles, a shortest one through its first file is shown.
+ * imports; the last one imports the first. If a group has several cycles, this is a shortest one through its first file.
  */
 export function importCycles(files: readonly (readonly [path: string, source: string])[]): string[][] {
   const imports = new Map(files.map(([path, source]) => [path, importedFiles(path, source)]));
-  const grouped = new Set<string>();
+  const reported = new Set<string>();
   return files
     .map(([path]) => path)
     .sort()
     .flatMap((path) => {
-      if (grouped.has(path)) return [];
-      const cycle = wayBack(path, imports);
+      if (reported.has(path)) return [];
+      const cycle = shortestCycle(path, imports);
       if (cycle.length === 0) return [];
-      for (const file of reachedFrom(path, imports)) if (reachedFrom(file, imports).has(path)) grouped.add(file);
+      for (const file of reachableFrom(path, imports)) if (reachableFrom(file, imports).has(path)) reported.add(file);
       return [cycle];
     });
 }
@@ -30,12 +30,12 @@ export function importedFiles(path: string, source: string): string[] {
 
 type Imports = ReadonlyMap<string, readonly string[]>;
 
-function reachedFrom(start: string, imports: Imports): Set<string> {
+function reachableFrom(start: string, imports: Imports): Set<string> {
   const reached = new Set<string>();
-  const open = [start];
-  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+  const toVisit = [start];
+  for (let file = toVisit.pop(); file !== undefined; file = toVisit.pop()) {
     for (const next of imports.get(file) ?? []) {
-      if (!reached.has(next)) open.push(next);
+      if (!reached.has(next)) toVisit.push(next);
       reached.add(next);
     }
   }
@@ -43,13 +43,13 @@ function reachedFrom(start: string, imports: Imports): Set<string> {
 }
 
 /** The shortest chain of imports from a file back to itself, without the repeated end. Empty: there is none. */
-function wayBack(start: string, imports: Imports): string[] {
-  const ways: string[][] = [[start]];
+function shortestCycle(start: string, imports: Imports): string[] {
+  const chains: string[][] = [[start]];
   const seen = new Set<string>();
-  for (const way of ways) {
-    for (const next of imports.get(way.at(-1) ?? '') ?? []) {
-      if (next === start) return way;
-      if (!seen.has(next)) ways.push([...way, next]);
+  for (const chain of chains) {
+    for (const next of imports.get(chain.at(-1) ?? '') ?? []) {
+      if (next === start) return chain;
+      if (!seen.has(next)) chains.push([...chain, next]);
       seen.add(next);
     }
   }

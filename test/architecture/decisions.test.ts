@@ -4,10 +4,10 @@ import { type Decision, faultsOfDecisions } from './decisions.ts';
 const first: Decision = { name: '0001-one-lease.md', text: '# 0001 One lease\n' };
 const second: Decision = { name: '0002-two-clocks.md', text: '# 0002 Two clocks\n' };
 const third: Decision = { name: '0003-three.md', text: '# 0003 Three\n' };
-const row = ({ name }: Decision, fate = '') => `| [${name.slice(0, 4)}](${name}) | what it decides | ${fate} |\n`;
+const row = ({ name }: Decision, status = '') => `| [${name.slice(0, 4)}](${name}) | what it decides | ${status} |\n`;
 
 describe('decisions', () => {
-  test('with every number, title and row are accepted', () => {
+  test('with the right numbers, titles and rows in the index are accepted', () => {
     expect(faultsOfDecisions([second, first], `# Decisions\n\n${row(first)}${row(second)}`)).toEqual([]);
   });
 
@@ -38,13 +38,13 @@ describe('decisions', () => {
   test.each([
     ['Replaced by', 'Replaces'],
     ['Amended by', 'Amends'],
-  ])('where one is %s another, both and the index say so', (passive, active) => {
+  ])('that are %s another one are reported unless both files and the index say so', (passive, active) => {
     const old = { ...first, text: `${first.text}\n${passive} [0002](0002-two-clocks.md).\n` };
     const later = { ...second, text: `${second.text}\n${active} [0001](0001-one-lease.md).\n` };
-    const said = row(first, `${passive.toLowerCase()} [0002](0002-two-clocks.md)`) + row(second);
-    expect(faultsOfDecisions([old, later], said)).toEqual([]);
-    expect(faultsOfDecisions([old, second], said)).toHaveLength(1);
-    expect(faultsOfDecisions([first, later], said)).toHaveLength(2);
+    const index = row(first, `${passive.toLowerCase()} [0002](0002-two-clocks.md)`) + row(second);
+    expect(faultsOfDecisions([old, later], index)).toEqual([]);
+    expect(faultsOfDecisions([old, second], index)).toHaveLength(1);
+    expect(faultsOfDecisions([first, later], index)).toHaveLength(2);
     expect(faultsOfDecisions([old, later], row(first) + row(second))).toHaveLength(1);
     const others = `${passive.toLowerCase()} [0002](0002-two-clocks.md), [0003](0003-three.md)`;
     expect(faultsOfDecisions([old, later, third], row(first, others) + row(second) + row(third))).toEqual([

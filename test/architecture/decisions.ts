@@ -3,7 +3,7 @@
 /** `name` is the file's name in docs/decisions. */
 export type Decision = { name: string; text: string };
 
-/** What is wrong with the numbers, the titles, the index and the references between decisions, in words. */
+/** Every fault in the numbers, the titles, the index and the references between decisions, as a sentence. */
 export function faultsOfDecisions(decisions: readonly Decision[], index: string): string[] {
   const files = decisions.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const rows = index.split('\n').filter((line) => /^\| \[\d{4}\]/.test(line));
@@ -20,46 +20,46 @@ export function faultsOfDecisions(decisions: readonly Decision[], index: string)
         : [`the index has no row for ${name} in its place`],
     ),
     ...rows.slice(files.length).map((row) => `the index has a row too many: ${row}`),
-    ...files.flatMap((file, at) => faultsOfFate(file, files, rows[at] ?? '')),
+    ...files.flatMap((file, at) => faultsOfStatus(file, files, rows[at] ?? '')),
   ];
 }
 
-const FATES = { Replaced: 'Replaces', Amended: 'Amends' } as const;
+const STATUSES = { Replaced: 'Replaces', Amended: 'Amends' } as const;
 
-/** Where a decision says "Replaced by" or "Amended by" another, that one says so as well, and so does the index. */
-function faultsOfFate({ name, text }: Decision, files: readonly Decision[], row: string): string[] {
+/** If a decision says "Replaced by" or "Amended by" another one, that one must say "Replaces" or "Amends", and the index must say so too. */
+function faultsOfStatus({ name, text }: Decision, files: readonly Decision[], row: string): string[] {
   const number = numberOf(name);
-  const fates = Object.entries(FATES).flatMap(([passive, active]) => {
-    const later = [...new Set(named(text, `${passive} by`))];
-    const missing = later.flatMap((other) => {
+  const faults = Object.entries(STATUSES).flatMap(([passive, active]) => {
+    const later = [...new Set(linkedNumbers(text, `${passive} by`))];
+    const missingThere = later.flatMap((other) => {
       const found = files.find((file) => numberOf(file.name) === other);
-      const answers = found !== undefined && named(found.text, active).includes(number);
-      return answers ? [] : [`${name} is ${passive.toLowerCase()} by ${other}, which does not say so`];
+      const saysSo = found !== undefined && linkedNumbers(found.text, active).includes(number);
+      return saysSo ? [] : [`${name} is ${passive.toLowerCase()} by ${other}, which does not say so`];
     });
-    const unsaid = files
-      .filter((file) => named(file.text, active).includes(number) && !later.includes(numberOf(file.name)))
+    const missingHere = files
+      .filter((file) => linkedNumbers(file.text, active).includes(number) && !later.includes(numberOf(file.name)))
       .map((file) => `${file.name} ${active.toLowerCase()} ${number}, which does not say so`);
-    const unlisted = later
+    const missingInIndex = later
       .filter((other) => !row.includes(`${passive.toLowerCase()} by [${other}]`))
       .map((other) => `the index does not say that ${number} is ${passive.toLowerCase()} by ${other}`);
-    // In the index several may follow one word: `amended by [0118](…), [0119](…)`.
-    const listed = row
+    // In the index several links may follow one "by": `amended by [0118](…), [0119](…)`.
+    const indexParts = row
       .split(new RegExp(`${passive.toLowerCase()} by`))
       .slice(1)
       .map((part) => part.split(/(?:amended|replaced) by/)[0] ?? '');
-    const untrue = listed
+    const wrongInIndex = indexParts
       .flatMap((part) => [...part.matchAll(/\[(\d{4})\]/g)].map(([, other]) => other ?? ''))
       .filter((other) => !later.includes(other))
       .map(
         (other) => `the index says that ${number} is ${passive.toLowerCase()} by ${other}, which ${name} does not say`,
       );
-    return [...missing, ...unsaid, ...unlisted, ...untrue];
+    return [...missingThere, ...missingHere, ...missingInIndex, ...wrongInIndex];
   });
-  return fates;
+  return faults;
 }
 
-/** The numbers that follow a word at the beginning of a line: `Replaces [0015](…)` or `Amends [0010](…) and [0017](…).` */
-function named(text: string, word: string): string[] {
+/** The linked numbers in lines that begin with a word: `Replaces [0015](…)` or `Amends [0010](…) and [0017](…).` */
+function linkedNumbers(text: string, word: string): string[] {
   const lines = text.split('\n').filter((line) => line.startsWith(`${word} [`));
   return lines.flatMap((line) => [...line.matchAll(/\[(\d{4})\]/g)].map(([, number]) => number ?? ''));
 }

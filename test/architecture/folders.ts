@@ -1,21 +1,21 @@
-// Folders that a reader can survey: few files each, and none that says nothing about what is in it.
+// Folders have few files and a name that says what is in them.
 import { posix } from 'node:path';
 import { isTest } from './import-rules.ts';
 
-/** The most TypeScript files that a folder may hold, without tests. The engine is read as a whole, so its folders ("rooms") are smaller. */
+/** The most TypeScript files that a folder may hold, without tests. The engine is read as a whole, so its folders are smaller. */
 export const MOST_FILES = 12;
 export const MOST_FILES_OF_ENGINE = 10;
 const MEANINGLESS = ['utils', 'util', 'helpers', 'misc', 'common', 'lib'];
 
-/** Folders that hold too many files, in words. */
+/** Folders with too many files, each as a sentence. */
 export function crowdedFolders(paths: readonly string[]): string[] {
-  return [...filesOf(paths)].flatMap(([folder, count]) => {
+  return [...fileCounts(paths)].flatMap(([folder, count]) => {
     const most = /^engine(\/|$)/.test(folder) ? MOST_FILES_OF_ENGINE : MOST_FILES;
-    return count > most ? [`${folder} holds ${count} files, and may hold ${most}`] : [];
+    return count > most ? [`${folder} has ${count} files; the limit is ${most}`] : [];
   });
 }
 
-function filesOf(paths: readonly string[]): Map<string, number> {
+function fileCounts(paths: readonly string[]): Map<string, number> {
   const files = new Map<string, number>();
   for (const folder of paths.filter((path) => !isTest(path)).map(posix.dirname)) {
     files.set(folder, (files.get(folder) ?? 0) + 1);
@@ -29,16 +29,16 @@ export function meaninglessFolders(paths: readonly string[]): string[] {
   return MEANINGLESS.filter((name) => folders.has(name));
 }
 
-/** What is wrong with the table of rooms in a document: a room has no row, or its first file does not exist. `paths`: of `src/`. */
-export function faultsOfRooms(document: string, paths: readonly string[]): string[] {
+/** Every fault in the table of the folders of the engine: a folder has no row, or its first file does not exist. `paths`: of `src/`. */
+export function faultsOfEngineFolders(document: string, paths: readonly string[]): string[] {
   const rows = document.matchAll(/^\| `(engine\/[\w-]+)` \| `([\w-]+\.ts)` \|/gm);
-  const first = new Map([...rows].map(([, room = '', file = '']) => [room, file]));
-  const rooms = new Set(paths.map(posix.dirname).filter((folder) => folder.startsWith('engine/')));
+  const firstFiles = new Map([...rows].map(([, folder = '', file = '']) => [folder, file]));
+  const folders = new Set(paths.map(posix.dirname).filter((folder) => folder.startsWith('engine/')));
   return [
-    ...[...rooms].filter((room) => !first.has(room)).map((room) => `${room} has no file to read first`),
-    ...[...first]
-      .map(([room, file]) => `${room}/${file}`)
+    ...[...folders].filter((folder) => !firstFiles.has(folder)).map((folder) => `${folder} has no file to read first`),
+    ...[...firstFiles]
+      .map(([folder, file]) => `${folder}/${file}`)
       .filter((path) => !paths.includes(path))
-      .map((path) => `${path} is not there`),
+      .map((path) => `${path} does not exist`),
   ];
 }

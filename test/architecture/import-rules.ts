@@ -18,10 +18,10 @@ const FOLDERS = [
   'testing',
   ...GROUPS,
 ];
-/** What adapters, sandboxes or stores have in common. They import these folders, and these folders import none of them. */
+/** The common code of adapters, sandboxes or stores. They may import it, and it imports none of them. */
 const SHARED = ['agents/shared', 'sandboxes/shared', 'stores/shared'];
-/** The folders that hold leases. All use the same code for that. */
-const HOLDERS = ['engine', 'tasks', 'library'];
+/** The folders whose code holds leases. All use `leases` for that. */
+const LEASE_HOLDERS = ['engine', 'tasks', 'library'];
 /** The only files at the top of src/, and the only ones that import implementations. */
 const ENTRIES = [
   'compose.ts',
@@ -38,9 +38,9 @@ const ENTRIES = [
   'index.ts',
 ];
 
-/** Every import rule that the file breaks, in words. `path` is relative to src/, with forward slashes. */
+/** Every import rule that the file breaks, as a sentence. `path` is relative to src/, with forward slashes. */
 export function brokenImportRules(path: string, source: string): string[] {
-  return [misplaced(path), ...importsOf(path, source).map((specifier) => whyNot(path, specifier))].filter(
+  return [whyMisplaced(path), ...importsOf(path, source).map((specifier) => whyNot(path, specifier))].filter(
     (why) => why !== undefined,
   );
 }
@@ -48,17 +48,17 @@ export function brokenImportRules(path: string, source: string): string[] {
 /** Every module that the file imports, types included; undefined stands for a computed name. */
 export function importsOf(path: string, source: string): readonly (string | undefined)[] {
   const text = `${path}\n${source}`;
-  const imports = known.get(text) ?? placesIn(path, source).flatMap(({ node }) => importedBy(node));
-  known.set(text, imports);
+  const imports = cachedImports.get(text) ?? placesIn(path, source).flatMap(({ node }) => importedBy(node));
+  cachedImports.set(text, imports);
   return imports;
 }
 
 /** A cache by path and text, because several rules need the imports of every file. */
-const known = new Map<string, readonly (string | undefined)[]>();
+const cachedImports = new Map<string, readonly (string | undefined)[]>();
 
 export const isTest = (path: string) => path.endsWith('.test.ts');
 
-function misplaced(path: string): string | undefined {
+function whyMisplaced(path: string): string | undefined {
   const [first = '', ...rest] = path.split('/');
   if (rest.length > 0) return FOLDERS.includes(first) ? undefined : `the folder ${first} is not part of the layout`;
   return ENTRIES.includes(first) ? undefined : `only ${ENTRIES.join(', ')} lie at the top of src`;
@@ -86,7 +86,7 @@ function whyNot(path: string, specifier: string | undefined): string | undefined
   if (ENTRIES.includes(from)) return undefined;
   if (to === 'core' || (to === 'ports' && from !== 'core' && from !== 'flow')) return undefined;
   if (to === 'flow' && from !== 'core' && from !== 'ports') return undefined;
-  if (to === 'leases' && HOLDERS.includes(from)) return undefined;
+  if (to === 'leases' && LEASE_HOLDERS.includes(from)) return undefined;
   if (SHARED.includes(to) && from.split('/')[0] === to.split('/')[0]) return undefined;
   if (to === 'wire' && /^(faces|clients)\//.test(from)) return undefined;
   return `${from} imports ${to}`;

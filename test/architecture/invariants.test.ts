@@ -23,7 +23,7 @@ const files: Record<string, string> = {
 const read = (path: string) => files[path] ?? null;
 
 describe('INVARIANTS.md', () => {
-  test('is read: rules with the tests that they name', () => {
+  test('is parsed into rules with the tests that they name', () => {
     expect(rulesIn(text)).toEqual([
       {
         id: 'R1',
@@ -57,13 +57,13 @@ describe('INVARIANTS.md', () => {
       rule('R1', '- `test/empty.test.ts`'),
       'R1 names test/empty.test.ts, which has no test, or one that is skipped',
     ],
-    ['a gap in the numbers', rule('R2', '- `test/b.test.ts`'), 'R2 stands where R1 should'],
+    ['a gap in the numbers', rule('R2', '- `test/b.test.ts`'), 'R2 is in the place of R1'],
     [
-      'no example',
+      'a rule without an example',
       rule('R1', '- `test/b.test.ts`').replace('**Fault', '*Fault'),
       'R1 has no part **Fault it prevents.**',
     ],
-  ])('is refused with %s', (_, wrong, why) => {
+  ])('is reported if it has %s', (_, wrong, why) => {
     expect(faultsOfRules(rulesIn(wrong), read)).toEqual([why]);
   });
 });
@@ -104,7 +104,7 @@ describe('a test that a rule names', () => {
     `describe.skip('a turn', () => { describe('a', () => { test('it ends', () => {}) }) })`,
     `describe.skipIf(true)('a turn', () => { test('it ends', () => {}) })`,
     `describe('a turn', { skip: true }, () => { test('it ends', () => {}) })`,
-  ])('is missed: %s', (source) => {
+  ])('is reported as missing: %s', (source) => {
     expect(faults(source)).toEqual(['R1: a.ts has no test “it ends”']);
   });
 });
@@ -120,7 +120,7 @@ describe('a citation', () => {
     expect(unknownRules(citing, rules)).toEqual(unknown);
   });
 
-  test.each(['(R1, R2)', 'the class TR7', 'R7a', 'id-R7', 'R0'])('is not seen where there is none: %s', (citing) => {
+  test.each(['(R1, R2)', 'the class TR7', 'R7a', 'id-R7', 'R0'])('is not found in: %s', (citing) => {
     expect(unknownRules(citing, rules)).toEqual([]);
   });
 });

@@ -22,10 +22,10 @@ export function rulesIn(invariants: string): Rule[] {
     });
 }
 
-/** What is wrong with the rules themselves. `read` gives a file's text, or null where there is no such file. */
+/** Every fault in the rules themselves. `read` returns the text of a file; null: it does not exist. */
 export function faultsOfRules(rules: readonly Rule[], read: (path: string) => string | null): string[] {
   return rules.flatMap(({ id, missing, tests }, at) => [
-    ...(id === `R${at + 1}` ? [] : [`${id} stands where R${at + 1} should`]),
+    ...(id === `R${at + 1}` ? [] : [`${id} is in the place of R${at + 1}`]),
     ...missing.map((part) => `${id} has no part ${part}`),
     ...(tests.length > 0 ? [] : [`${id} names no test`]),
     ...tests.flatMap(({ file, name }) => {
@@ -45,7 +45,7 @@ export function unknownRules(text: string, rules: readonly Rule[]): string[] {
 
 /**
  * Whether a test of the file has that name, and is not skipped. `name` null: whether it has tests, and none is skipped. A test is a call
- * of `test` or `it`, whose first argument is its name: a comment is none, and neither is any other string.
+ * of `test` or `it`, whose first argument is its name. Comments and other strings do not count.
  */
 function hasTest(file: string, text: string, name: string | null): boolean {
   const tests = placesIn(file, text).flatMap((place) => {
@@ -68,8 +68,8 @@ function isSkipped(place: Place | undefined): boolean {
 }
 
 /**
- * A call such as `test.concurrent.each(ROWS)('name', …)`. `of`: what its chain begins with. `name`: its first argument; null: no string.
- * `skips`: whatever happens, the test or group does not run. A condition that is not written as `true` or `false` may let it run.
+ * A call such as `test.concurrent.each(ROWS)('name', …)`. `of`: the first identifier of its chain. `name`: its first argument; null: it is no string.
+ * `skips`: the test or group never runs. A condition other than the literals `true` and `false` may let it run.
  */
 type Call = { of: string; name: string | null; skips: boolean };
 
@@ -78,10 +78,10 @@ function callIn(node: Node): Call | null {
   const [first, ...others] = node.arguments as Node[];
   const chain = chainOf(node.callee as Node);
   if (chain === null) return null;
-  return { of: chain.of, name: first ? textOf(first) : null, skips: chain.skips || others.some(isOptionToSkip) };
+  return { of: chain.of, name: first ? textOf(first) : null, skips: chain.skips || others.some(isSkipOption) };
 }
 
-/** What stands before the last arguments: an identifier with members, and calls of these such as `each(…)` and `skipIf(…)`. */
+/** The part before the last arguments: an identifier with members, and calls of these such as `each(…)` and `skipIf(…)`. */
 function chainOf(node: Node): { of: string; skips: boolean } | null {
   if (node.type === 'Identifier') return { of: node.name as string, skips: false };
   if (node.type === 'TaggedTemplateExpression') return chainOf(node.tag as Node);
@@ -101,7 +101,7 @@ function chainOf(node: Node): { of: string; skips: boolean } | null {
 }
 
 /** `{ skip: true }` or `{ todo: true }`. */
-function isOptionToSkip({ type, properties }: Node): boolean {
+function isSkipOption({ type, properties }: Node): boolean {
   if (type !== 'ObjectExpression') return false;
   return (properties as Node[]).some(({ key, value }) => {
     const name = (key as Node | undefined)?.name;

@@ -1,4 +1,4 @@
-// Functions fit on a screen.
+// Finds functions that do not fit on a screen.
 import { functionsIn } from '../../scripts/trace-functions.js';
 
 /** The most lines that a function may have, from its head to its closing brace, with the functions inside it. */

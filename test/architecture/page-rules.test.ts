@@ -8,7 +8,7 @@ test.each([
   [`import type { Store } from '../../../src/ports/store.ts'`, /imports src\/ports\/store\.ts/],
   [`import { connect } from '../../../src/client.ts'`, /imports src\/client\.ts/],
   ['await import(name)', /computed/],
-])('the page may not: %s', (source, why) => {
+])('the page must not contain: %s', (source, why) => {
   expect(brokenPageImports('web/src/inbox/inbox.tsx', source)).toEqual([expect.stringMatching(why)]);
 });
 
@@ -17,7 +17,7 @@ test.each([
   [`import { connect } from 'throughline/client'`],
   [`import { isOver } from '../../../src/core/turn/turn.ts'`],
   [`const { Plot } = await import('./plot.tsx')`],
-])('the page may: %s', (source) => {
+])('the page may contain: %s', (source) => {
   expect(brokenPageImports('web/src/inbox/inbox.tsx', source)).toEqual([]);
 });
 
@@ -37,12 +37,12 @@ test.each([
   [`new Function('return 1')`, 'Function'],
   ['const frame = <iframe srcDoc={text} />', 'srcDoc'],
   ['new DOMParser()', 'DOMParser'],
-])('markup or code out of text is found: %s', (source, name) => {
+])('code that turns text into markup or code is found: %s', (source, name) => {
   expect(unsafeMarkup('web/src/a.tsx', source)).toEqual([name]);
 });
 
 test.each(['// innerHTML', `const word = 'use innerHTML'`, 'stream.write(text)', 'type F = Function'])(
-  'other code is not: %s',
+  'other code is not reported: %s',
   (source) => {
     expect(unsafeMarkup('web/src/a.tsx', source)).toEqual([]);
   },

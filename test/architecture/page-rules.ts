@@ -1,4 +1,4 @@
-// What web/ may import, and what it must not do: the page shows text of agents and strangers, and must not turn it into markup or code.
+// The imports that web/ may have. And it must not turn text into markup or code, because agents and other people write that text.
 import { posix } from 'node:path';
 import { importsOf } from './import-rules.ts';
 import { type Node, placesIn } from './syntax.ts';
@@ -6,7 +6,7 @@ import { type Node, placesIn } from './syntax.ts';
 const CORE = 'src/core/';
 const ENTRY = 'throughline/client';
 
-/** Every import rule that a file of the page breaks, in words. `path` is relative to the checkout. */
+/** Every import rule that a file of the page breaks, as a sentence. `path` is relative to the checkout. */
 export function brokenPageImports(path: string, source: string): string[] {
   return importsOf(path, source).flatMap((specifier) => whyNot(path, specifier) ?? []);
 }
@@ -26,7 +26,7 @@ function whyNot(path: string, specifier: string | undefined): string | null {
   return isOurs && specifier !== ENTRY ? `imports ${specifier}: the page uses ${ENTRY} and ${CORE} only` : null;
 }
 
-/** Names of what turns text into markup or code. The Content Security Policy of the page blocks only some of it. */
+/** Names of functions and properties that turn text into markup or code. The Content Security Policy of the page blocks only some of them. */
 const UNSAFE = new Set([
   'dangerouslySetInnerHTML',
   'innerHTML',

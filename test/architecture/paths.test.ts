@@ -9,23 +9,23 @@ test('paths in backticks and links are found, other code is not', () => {
   expect(pathsIn(text)).toEqual(['src/core/turn.ts', 'src/engine/engine.ts', 'test/contracts/', 'docs/http.md']);
 });
 
-test('questions are found with the files of their answers', () => {
+test('questions are found with the files that their answers name', () => {
   const text = [
     '# Contributing',
     '## Where would I add …',
     '**1. … a store?** In `src/stores`.',
     'And `src/compose.ts`.',
-    '**2. … a joke?** Nowhere.',
+    '**2. … a button?** Nowhere.',
     '## Style',
     '**3. no question** `src/core/turn.ts`',
   ].join('\n');
   expect(changeRequests(text)).toEqual([
     { question: '1. … a store?', paths: ['src/stores', 'src/compose.ts'] },
-    { question: '2. … a joke?', paths: [] },
+    { question: '2. … a button?', paths: [] },
   ]);
 });
 
-test('rewritten sentences are counted in their section, without the heads of the tables', () => {
+test('only the rewritten sentences of “Plain English” are counted, without the heads of the tables', () => {
   const table = ['| before | after | why |', '|---|---|---|', '| a | b | c |', '| d | e | f |'].join('\n');
   const text = `# C\n\n## Plain English\n\n${table}\n\n### Names\n\n${table}\n\n## Style\n${table}`;
   expect(pairsBeforeAndAfter(text)).toBe(4);

@@ -1,4 +1,4 @@
-// Files that a document names exist, and CONTRIBUTING.md answers what newcomers ask.
+// The paths that a document names, and the questions and examples of CONTRIBUTING.md.
 
 const FOLDERS = ['src', 'web', 'test', 'docs', 'scripts', 'bench', 'examples', 'bin'];
 

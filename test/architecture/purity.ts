@@ -1,4 +1,4 @@
-// What keeps core/ pure and ports/ free of code.
+// Finds impure code in core/, and any code in ports/.
 import { stripTypeScriptTypes } from 'node:module';
 import { type Node, type Place, placesIn } from './syntax.ts';
 
@@ -7,7 +7,7 @@ const OUTSIDE = 'process crypto fetch performance console globalThis global requ
 const TIMERS = ['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask'];
 const IMPURE = new Set([...OUTSIDE, ...TIMERS, 'Promise']);
 
-/** The impure things a file uses, each named once. */
+/** The impure globals and syntax that a file uses, each once. */
 export function impurities(path: string, source: string): string[] {
   const places = placesIn(path, source);
   // Scopes are ignored: a name that the file declares anywhere counts as its own everywhere.
@@ -36,7 +36,7 @@ type Statement = Node & { start: number; end: number };
 const isEmptyExport = ({ type, declaration, specifiers }: Statement) =>
   type === 'ExportNamedDeclaration' && declaration === null && (specifiers as Node[]).length === 0;
 
-/** Asynchronous code belongs into flow/, or to the I/O. */
+/** Asynchronous code belongs into flow/, or into the folders with I/O. */
 const isAsync = ({ type, async, await: waits }: Node) => type === 'AwaitExpression' || async === true || waits === true;
 
 /** `Date.now`, `Math.random`, `Date()` and `new Date()`; a Date made from a value is fine. */
@@ -52,7 +52,7 @@ const nameOf = (node: unknown): string => {
   return type === 'Identifier' ? (name as string) : '';
 };
 
-/** Whether the name is that of a type, a member or a property, and so does not refer to a global. */
+/** Whether the name is that of a type, a member or a property. Then it does not refer to a global. */
 const isLabel = ({ key, parent }: Place) =>
   key === 'typeName' ||
   ((key === 'property' || key === 'key') && (parent?.node.computed === false || parent?.node.computed === undefined));

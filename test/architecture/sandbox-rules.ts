@@ -1,4 +1,4 @@
-// What belongs to an agent is used through its sandbox, which may be on another machine. So these folders must not use this machine.
+// The files and programs of an agent are used through its sandbox, which may be on another machine. So these folders must not use this machine.
 import { importsOf, isTest } from './import-rules.ts';
 
 const FOLDERS = ['agents/', 'engine/', 'tasks/'];

@@ -4,7 +4,7 @@ import { SMALL, straySmallFiles } from './small-files.ts';
 const lines = (count: number) => '//\n'.repeat(count);
 const importing = (...paths: string[]) => paths.map((path) => `import '${path}';\n`).join('');
 
-test('a small file that one neighbour imports is found, by types too; a test does not count as an importer', () => {
+test('a small file with one importer in its folder is found, also if it imports only types; tests do not count as importers', () => {
   const files = [
     ['core/group.ts', lines(SMALL - 1)],
     ['core/group.test.ts', importing('./group.ts')],

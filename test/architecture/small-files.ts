@@ -1,9 +1,9 @@
-// A small file that only its neighbour imports belongs into that neighbour: a reader would have to open both anyway.
+// A small file with one importer in its folder belongs into that importer: a reader would have to open both anyway.
 import { posix } from 'node:path';
 import { importedFiles } from './cycles.ts';
 import { isTest } from './import-rules.ts';
 
-/** A file with at least this many lines may stand alone, whoever imports it. */
+/** A file with at least this many lines may stand alone, whatever imports it. */
 export const SMALL = 50;
 
 /** Small files with one importer, in their own folder. `standsAlone`: files that are looked for by their name. */
