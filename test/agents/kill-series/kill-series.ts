@@ -24,7 +24,7 @@ const END_LIMIT_MS = 10_000;
 /** A turn whose tool runs. */
 export interface RunningTurn {
   readonly home: AcpHome;
-  /** The process of ours that runs the turn. */
+  /** Our process that runs the turn. */
   readonly host: Host;
   /** The working directory of the conversation. */
   readonly work: string;
@@ -134,7 +134,7 @@ async function expectRecovered(sandbox: SandboxToTest, turn: RunningTurn, round:
   const request = home.model.lastRequest();
   const texts = request ? conversationOf(request).map(({ text }) => text) : [];
   expect(texts.join('\n')).toMatch(new RegExp(`\\[turn ${2 * round}\\] tool .*${effectsFile(round)}.*: unknown`));
-  // A tool that still ran, unseen, would now write its last line.
+  // A tool that still ran, unseen, would now write its last line. The next rounds read this file again.
   await sandbox.write(turn, `go-${round}`);
   for (let earlier = 1; earlier <= round; earlier += 1)
     expect(await sandbox.read(turn, effectsFile(earlier))).toBe('begun\n');

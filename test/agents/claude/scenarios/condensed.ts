@@ -27,16 +27,16 @@ async function sixTurns(adapter: ClaudeAdapter) {
 }
 
 /** Each test opens Throughline again, and adds turns to the same conversation. */
-function ofItsOwn(adapter: ClaudeAdapter): void {
+function inOneConversation(adapter: ClaudeAdapter): void {
   let home: ClaudeHome;
-  let made: Awaited<ReturnType<typeof sixTurns>>;
+  let fixture: Awaited<ReturnType<typeof sixTurns>>;
   let tl: Throughline;
   /** The number of turns before the test. The first three are condensed. */
   let turns: number;
 
   beforeAll(async () => {
-    made = await sixTurns(adapter);
-    ({ home } = made);
+    fixture = await sixTurns(adapter);
+    ({ home } = fixture);
   });
   afterAll(() => home[Symbol.asyncDispose]());
   beforeEach(async () => {
@@ -46,7 +46,7 @@ function ofItsOwn(adapter: ClaudeAdapter): void {
   afterEach(() => tl.close());
 
   test('receipts count the turns in Claude’s summary as condensed, in a running session and in a resumed one', async () => {
-    expect(made.answers.map(({ receipt }) => receipt)).toMatchObject([
+    expect(fixture.answers.map(({ receipt }) => receipt)).toMatchObject([
       counts(0, 0),
       counts(1, 0),
       counts(2, 0),
@@ -66,7 +66,7 @@ function ofItsOwn(adapter: ClaudeAdapter): void {
   });
 
   test('the usage of the turn includes the call for the summary', () => {
-    const { answers, served } = made;
+    const { answers, served } = fixture;
     expect(answers.map(({ turn }) => turn.usage?.modelCalls)).toEqual([1, 1, 1, 2, 1, 1]);
     const tokens = answers.reduce((sum, { turn }) => sum + (turn.usage?.inputTokens ?? 0), 0);
     expect(tokens).toBe(served);
@@ -87,7 +87,7 @@ function ofItsOwn(adapter: ClaudeAdapter): void {
 }
 
 export function condensed(adapter: ClaudeAdapter, claude: InstalledClaude): void {
-  describe('made in a conversation of ours:', () => ofItsOwn(adapter));
+  describe('made in a conversation of ours:', () => inOneConversation(adapter));
 
   test('a session that was condensed elsewhere is adopted with its condensed and its carried turns', async () => {
     await using home = await ClaudeHome.make(adapter, SETTINGS);

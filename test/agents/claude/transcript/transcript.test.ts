@@ -96,15 +96,18 @@ interface Case {
   readonly arrives: readonly string[] | null;
   /** The defects that we find. */
   readonly defects: readonly string[];
-  /** Whether we consider it complete all the same. */
+  /** Whether the transcript counts as complete in spite of that. */
   readonly whole?: boolean;
 }
 const ALL = ['p1', 'a1', 'p2', 'a2', 'p3', 'a3'];
-const set = (at: readonly number[], change: (entry: Entry, entries: Entry[]) => object) => (entries: Entry[]) =>
-  entries.map((entry, i) => (at.includes(i) ? { ...entry, ...change(entry, entries) } : entry));
+/** Changes the entries with these indexes. */
+const set = (indexes: readonly number[], change: (entry: Entry, entries: Entry[]) => object) => (entries: Entry[]) =>
+  entries.map((entry, i) => (indexes.includes(i) ? { ...entry, ...change(entry, entries) } : entry));
+/** A message with another block at its beginning. */
 const withBlock = (entry: Entry, block: EntryBlock) => ({
   message: { ...entry.message, content: [block, ...blocksOf(entry.message)] },
 });
+/** The beginning of a line. */
 const torn = (entry: Entry | undefined) => JSON.stringify(entry).slice(0, 80);
 const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} };
 const everyEntry = [0, 1, 2, 3, 4, 5];
