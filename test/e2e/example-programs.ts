@@ -111,5 +111,5 @@ export async function startLoginApp(env: NodeJS.ProcessEnv) {
     await events(cookie, n);
     return (await replies(cookie))[n - 1] ?? expect.unreachable(`prompt ${n} has no answer`);
   };
-  return { program, url, login, say, read, replies, answerOf, answered: answerOf, events };
+  return { program, url, login, say, read, replies, answerOf, events };
 }

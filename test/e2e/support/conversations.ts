@@ -109,6 +109,3 @@ export function directoriesBelow(path: string): string[] {
 export function untilReleased(engine: Engine, conversation: string): Promise<void> {
   return until('the lock of the conversation is free', async () => (await engine.summary(conversation)).lock === null);
 }
-
-// The old names, until all tests use the new ones.
-export { codewordsIn as known, hasStoredUpdate as isTold, untilReleased as released, WHICH_CODEWORDS as WHICH };
