@@ -21,8 +21,8 @@ test('every path in the lists of areas, parts and exceptions exists', () => {
   expect(all.filter((start) => !paths.some((path) => `${path}/`.startsWith(start)))).toEqual([]);
 });
 
-test('a file that shares its process imports no other test file, mocks no module and does not choose how tests reach the engine', () => {
-  // If the process has already run a test file, an import does not run it again. And a choice would apply to the files that follow.
+test('a file that shares its process imports no other test file, mocks no module and does not call `reachBy`', () => {
+  // A test file that has already run in the process does not run again when it is imported. And `reachBy` would also apply to later files.
   const notShared = /\bimport[ (]'[^']+\.test\.ts'|\breachBy\(|^vi\.mock\(/m;
   const shared = files.filter((file) => !ALONE.some((name) => file === `${name}.test.ts`));
   expect(shared.filter((file) => notShared.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
@@ -40,7 +40,7 @@ test('a word that is neither an area nor part of a path is reported', () => {
   expect(vitestArguments(['core', 'enigne'], files)).toEqual({ unknown: 'enigne' });
 });
 
-test('files that run at the same time share it, and the time of a part is the sum of its shares', () => {
+test('files that run at the same time share the elapsed time, and the time of a part is the sum of its shares', () => {
   const run = (from: number, to: number) => ({ from, to, seconds: 0, processor: 2, tests: 3 });
   const parts = partsOf({
     'test/browser/a.test.ts': run(0, 60_000),

@@ -9,7 +9,7 @@ import type { Finding, Measure } from '../bench/finding.ts';
 
 const bench = (path: string) => fileURLToPath(new URL(`../bench/${path}`, import.meta.url));
 
-/** These take longer than the others, because each starts servers, programs or sandboxes: `npm run test:long`. */
+/** Only in `npm run test:long`: each of these starts servers, programs or sandboxes, which takes longer. */
 const LONG = [
   'http-accept',
   'http-burst',
@@ -37,7 +37,7 @@ const MEASURES = readdirSync(bench('measures'))
   .map((file) => file.replace('.ts', ''))
   .filter((name) => !LEFT_OUT.includes(name));
 
-test.each(MEASURES)('the measure "%s" measures something', async (name) => {
+test.each(MEASURES)('the measure "%s" returns finite values', async (name) => {
   const { default: measure }: { default: Measure } = await import(`../bench/measures/${name}.ts`);
   const findings = await measure({ quick: true });
   expect(findings.filter(({ value }) => Number.isFinite(value)).length).toBeGreaterThan(0);

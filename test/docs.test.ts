@@ -18,14 +18,19 @@ async function optionsOf(call: () => unknown): Promise<string[]> {
   return (/^Known options: (.*)\.$/.exec(hint)?.[1] ?? '').split(', ').toSorted();
 }
 
-/** A document with a call that does not exist. */
-const FALSE = "# Title\n\n```ts\nconst { reply } = await chat.ask('Hello');\nawait chat.enquire(reply);\n```\n";
+/** A document with a call of a method that does not exist. */
+const WRONG_DOCUMENT =
+  "# Title\n\n```ts\nconst { reply } = await chat.ask('Hello');\nawait chat.enquire(reply);\n```\n";
 
 test('the TypeScript in documents and comments compiles against the sources, and an error is reported with its line', () => {
   const shown = DOCUMENTS.flatMap((path) => blocksIn(path, read(path), ['ts', 'typescript']));
   const examples = new Map(EXPORTS.map((one) => [one.at, { at: `${one.at}:1`, code: exampleOf(one) ?? '' }]));
   expect(shown.length).toBeGreaterThan(10);
-  const [found, ...faults] = faultsOfBlocks([...blocksIn('false.md', FALSE, ['ts']), ...shown, ...examples.values()]);
+  const [found, ...faults] = faultsOfBlocks([
+    ...blocksIn('false.md', WRONG_DOCUMENT, ['ts']),
+    ...shown,
+    ...examples.values(),
+  ]);
   expect(found).toMatch(/^false\.md:5: .*'enquire' does not exist/);
   expect(faults).toEqual([]);
 });
@@ -35,7 +40,7 @@ test('everything that a user can import has a comment with an example', () => {
   expect(EXPORTS.filter((one) => one.comment === null || exampleOf(one) === null).map(({ at }) => at)).toEqual([]);
 });
 
-test('no document and no example uses the engine behind the library', () => {
+test('no document and no example uses the engine directly, instead of the library', () => {
   const examples = globSync('examples/*.*', { cwd: ROOT });
   const users = [...DOCUMENTS, ...examples].filter((path) => /\b(?:tl|throughline|client)\.engine\b/.test(read(path)));
   expect(examples.length).toBeGreaterThan(3);
@@ -86,15 +91,16 @@ test.each([
   expect(options.filter((name) => !read(document).includes(`\`options.${name}\``))).toEqual([]);
 });
 
-test('docs/README.md leads to every document', () => {
+test('docs/README.md has a link to every document', () => {
   const index = read('docs/README.md');
   const documents = DOCUMENTS.filter((path) => path.startsWith('docs/') && path !== 'docs/README.md');
   expect(documents.length).toBeGreaterThan(10);
   expect(documents.filter((path) => !index.includes(`](${path.replace('docs/', '')})`))).toEqual([]);
 });
 
-test('the JSON in documents is JSON', () => {
+test('the JSON in documents can be parsed', () => {
   const blocks = DOCUMENTS.flatMap((path) => blocksIn(path, read(path), ['json']));
+  expect(blocks.length).toBeGreaterThan(3);
   const faults = blocks.flatMap(({ at, code }) => {
     try {
       JSON.parse(code);
@@ -120,18 +126,18 @@ describe('docs/library.md', () => {
     const home = mkdtempSync(join(tmpdir(), 'throughline-docs-'));
     const tl = await open({ home });
     // @ts-expect-error
-    const opening = await optionsOf(() => open({ other: 1 }));
+    const openOptions = await optionsOf(() => open({ other: 1 }));
     // @ts-expect-error
-    const sending = await optionsOf(() => tl.conversation('a').send('b', { other: 1 }).accepted);
+    const sendOptions = await optionsOf(() => tl.conversation('a').send('b', { other: 1 }).accepted);
     // @ts-expect-error
-    const making = await optionsOf(() => tl.conversation('a', { other: 1 }));
+    const conversationOptions = await optionsOf(() => tl.conversation('a', { other: 1 }));
     await tl.close();
     rmSync(home, { recursive: true });
     const shown = (line: string) => tableAfter(line).flatMap(([, cell]) => namesIn(cell));
-    expect(shown('<!-- every option of OpenOptions; a test checks it -->').toSorted()).toEqual(opening);
-    expect(shown('<!-- every option of SendOptions; a test checks it -->').toSorted()).toEqual(sending);
-    const [, made] = /^\| `conversation\(key, options\)` \|(.*)\|$/m.exec(read('docs/library.md')) ?? [];
-    expect(namesIn(made).toSorted()).toEqual(making);
+    expect(shown('<!-- every option of OpenOptions; a test checks it -->').toSorted()).toEqual(openOptions);
+    expect(shown('<!-- every option of SendOptions; a test checks it -->').toSorted()).toEqual(sendOptions);
+    const [, conversationCell] = /^\| `conversation\(key, options\)` \|(.*)\|$/m.exec(read('docs/library.md')) ?? [];
+    expect(namesIn(conversationCell).toSorted()).toEqual(conversationOptions);
   });
 
   test('has every kind of event, and no other', () => {
@@ -148,7 +154,7 @@ describe('docs/library.md', () => {
     expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(ERROR_CODES.map((code) => [code, STATUS[code]])));
   });
 
-  test('has the lengths of the programs', () => {
+  test('has the number of lines of each example program', () => {
     const rows = tableAfter('<!-- the programs with their lengths; a test checks it -->');
     const shown = rows.map(([, link = '', lines]) => [/\((.*)\)/.exec(link)?.[1], Number(lines)]);
     expect(shown).toEqual(shown.map(([path]) => [path, read(`docs/${path}`).split('\n').length - 1]));

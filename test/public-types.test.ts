@@ -13,8 +13,8 @@ import type {
 import { faultOf } from './values/thrown.ts';
 
 /*
- * A misspelt name does not compile. The compiler checks this file: each `@ts-expect-error` is an error of its own when the line below
- * it compiles. The same values are then refused at run time, by the descriptions that the types come from.
+ * A misspelt name does not compile. The compiler checks this file: `@ts-expect-error` is itself an error if the line below it compiles. At
+ * run time the same values are refused, by the descriptions from which the types are derived.
  */
 
 const claude = { adapter: 'claude-sdk' } as const;
@@ -82,7 +82,7 @@ test('the type of the options depends on the adapter', () => {
     // @ts-expect-error
     { adapter: 'scripted', options: { ids: 'random' } },
   ];
-  expect(agents).toHaveLength(8); // the tests of each adapter check what it refuses
+  expect(agents).toHaveLength(8); // only the compiler checks here; the tests of each adapter check what it refuses at run time
 });
 
 describe('task plans', () => {
@@ -144,5 +144,5 @@ test('misspelt options of verbs do not compile', () => {
     // @ts-expect-error
     { content: 'Hello.' },
   ];
-  expect([open, send, conversation, messages]).toBeDefined();
+  expect([open, send, conversation, messages]).toBeDefined(); // only the compiler checks here
 });

@@ -31,46 +31,46 @@ test('the schema for editors agrees with the descriptions in the program', () =>
 });
 
 /** The keywords of JSON Schema that our schema uses. The test fails at another keyword. */
-const KEYWORDS: Record<string, (value: never, said: never) => boolean> = {
-  type: (value: unknown, said: string | string[]) => [said].flat().some((type) => isOf(type, value)),
-  anyOf: (value: unknown, said: Schema[]) => said.some((one) => takes(one, value)),
-  oneOf: (value: unknown, said: Schema[]) => said.filter((one) => takes(one, value)).length === 1,
-  enum: (value: unknown, said: unknown[]) => said.includes(value),
-  pattern: (value: unknown, said: string) => typeof value !== 'string' || new RegExp(said).test(value),
-  minLength: (value: unknown, said: number) => typeof value !== 'string' || value.length >= said,
-  minimum: (value: unknown, said: number) => typeof value !== 'number' || value >= said,
-  exclusiveMinimum: (value: unknown, said: number) => typeof value !== 'number' || value > said,
-  minProperties: (value: unknown, said: number) =>
-    !isOf('object', value) || Object.keys(value as object).length >= said,
-  maximum: (value: unknown, said: number) => typeof value !== 'number' || value <= said,
-  minItems: (value: unknown, said: number) => !Array.isArray(value) || value.length >= said,
-  items: (value: unknown, said: Schema) => !Array.isArray(value) || value.every((one) => takes(said, one)),
-  propertyNames: (value: object, said: Schema) =>
-    !isOf('object', value) || Object.keys(value).every((name) => takes(said, name)),
-  required: (value: object, said: string[]) =>
-    !isOf('object', value) || said.every((name) => Object.hasOwn(value, name)),
-  properties: (value: object, said: Record<string, Schema>) =>
-    !isOf('object', value) ||
-    Object.entries(value).every(([name, inner]) => !Object.hasOwn(said, name) || takes(said[name] as Schema, inner)),
+const KEYWORDS: Record<string, (value: never, rule: never) => boolean> = {
+  type: (value: unknown, rule: string | string[]) => [rule].flat().some((type) => isOfType(type, value)),
+  anyOf: (value: unknown, rule: Schema[]) => rule.some((one) => accepts(one, value)),
+  oneOf: (value: unknown, rule: Schema[]) => rule.filter((one) => accepts(one, value)).length === 1,
+  enum: (value: unknown, rule: unknown[]) => rule.includes(value),
+  pattern: (value: unknown, rule: string) => typeof value !== 'string' || new RegExp(rule).test(value),
+  minLength: (value: unknown, rule: number) => typeof value !== 'string' || value.length >= rule,
+  minimum: (value: unknown, rule: number) => typeof value !== 'number' || value >= rule,
+  exclusiveMinimum: (value: unknown, rule: number) => typeof value !== 'number' || value > rule,
+  minProperties: (value: unknown, rule: number) =>
+    !isOfType('object', value) || Object.keys(value as object).length >= rule,
+  maximum: (value: unknown, rule: number) => typeof value !== 'number' || value <= rule,
+  minItems: (value: unknown, rule: number) => !Array.isArray(value) || value.length >= rule,
+  items: (value: unknown, rule: Schema) => !Array.isArray(value) || value.every((one) => accepts(rule, one)),
+  propertyNames: (value: object, rule: Schema) =>
+    !isOfType('object', value) || Object.keys(value).every((name) => accepts(rule, name)),
+  required: (value: object, rule: string[]) =>
+    !isOfType('object', value) || rule.every((name) => Object.hasOwn(value, name)),
+  properties: (value: object, rule: Record<string, Schema>) =>
+    !isOfType('object', value) ||
+    Object.entries(value).every(([name, inner]) => !Object.hasOwn(rule, name) || accepts(rule[name] as Schema, inner)),
 };
 
-function takes(part: Schema, value: unknown): boolean {
-  return Object.entries(part).every(([keyword, said]) => {
+function accepts(part: Schema, value: unknown): boolean {
+  return Object.entries(part).every(([keyword, rule]) => {
     if (['$schema', 'title', 'description'].includes(keyword)) return true;
-    if (keyword === 'additionalProperties') return takesOthers(part, value);
+    if (keyword === 'additionalProperties') return acceptsOthers(part, value);
     const isValid = KEYWORDS[keyword];
-    if (isValid === undefined) throw new Error(`this test does not know the keyword "${keyword}"`);
-    return isValid(value as never, said as never);
+    if (isValid === undefined) throw new Error(`this test does not support the keyword "${keyword}"`);
+    return isValid(value as never, rule as never);
   });
 }
 
-function takesOthers({ properties = {}, additionalProperties: others = true }: Schema, value: unknown): boolean {
-  if (!isOf('object', value)) return true;
+function acceptsOthers({ properties = {}, additionalProperties: others = true }: Schema, value: unknown): boolean {
+  if (!isOfType('object', value)) return true;
   const rest = Object.entries(value as object).filter(([name]) => !Object.hasOwn(properties, name));
-  return typeof others === 'boolean' ? others || rest.length === 0 : rest.every(([, inner]) => takes(others, inner));
+  return typeof others === 'boolean' ? others || rest.length === 0 : rest.every(([, inner]) => accepts(others, inner));
 }
 
-function isOf(type: string, value: unknown): boolean {
+function isOfType(type: string, value: unknown): boolean {
   if (type === 'integer') return Number.isInteger(value);
   if (type === 'array') return Array.isArray(value);
   if (type === 'null') return value === null;
@@ -85,10 +85,10 @@ const agents = schema.properties?.agents?.additionalProperties as Schema;
 const agentOf = (adapter: string) =>
   agents.oneOf?.find(({ properties }) => properties?.adapter?.enum?.includes(adapter)) as Schema;
 const agentSchema = agentOf('claude-sdk');
-const TEXT = 'sqlite:a'; // also the name of an agent, so that it may be the default one
-const agent = (told: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ...told } } });
+const TEXT = 'sqlite:a'; // also the name of an agent, so that it is a valid `defaultAgent`
+const agent = (fields: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ...fields } } });
 
-/** Every object of the settings with its own properties, and how to put a value of it into settings that are valid otherwise. */
+/** Every object in the settings that has properties. `put` returns valid settings that contain a value of that object. */
 const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
   ['the settings', schema, (value) => ({ ...agent({}), ...value })],
   ['an agent', agentSchema, agent],
@@ -103,18 +103,18 @@ const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
 ];
 
 /** The known names, from the error message about an unknown one. */
-function namesKnown(settings: unknown): string[] {
+function acceptedNames(settings: unknown): string[] {
   const fault = faultOf(() => parseSettings(settings));
   const [, names] = /known are ([^.]*)/.exec(`${fault?.message}`) ?? [];
   return names?.split(', ') ?? [];
 }
 
-describe.each(PLACES)('of %s', (_, part, put) => {
+describe.each(PLACES)('for %s', (_, part, put) => {
   const properties = Object.entries(part.properties ?? {});
 
-  test('the schema and the program know the same names', () => {
+  test('the schema and the program accept the same names', () => {
     expect(part.additionalProperties).toBe(false);
-    expect(namesKnown(put({ strange: 1 })).toSorted()).toEqual(properties.map(([name]) => name).toSorted());
+    expect(acceptedNames(put({ strange: 1 })).toSorted()).toEqual(properties.map(([name]) => name).toSorted());
   });
 
   test('the schema and the program accept the same values', () => {
@@ -140,28 +140,28 @@ describe.each(PLACES)('of %s', (_, part, put) => {
       if (['$schema', 'agents', 'options', 'adapter'].includes(name)) continue;
       for (const value of [...samples, ...(property.enum ?? []), ...(property.anyOf ? AMOUNTS : [])]) {
         // An object with properties is another entry of PLACES.
-        const whole = property.properties !== undefined;
-        const ours = faultOf(() => parseSettings(put({ [name]: value }))) === null;
-        if (!whole) expect([name, value, ours]).toEqual([name, value, takes(property, value)]);
+        const isObject = property.properties !== undefined;
+        const isAccepted = faultOf(() => parseSettings(put({ [name]: value }))) === null;
+        if (!isObject) expect([name, value, isAccepted]).toEqual([name, value, accepts(property, value)]);
       }
     }
   });
 });
 
-test('the schema and the program know the same adapters, and the same names of each', () => {
+test('the schema and the program accept the same adapters, and the same names for each', () => {
   expect(agents.properties?.adapter?.enum).toEqual(ADAPTERS);
   for (const adapter of ADAPTERS) {
-    const names = namesKnown({ agents: { a: { adapter, strange: 1 } } });
+    const names = acceptedNames({ agents: { a: { adapter, strange: 1 } } });
     expect(Object.keys(agentOf(adapter).properties ?? {}).toSorted()).toEqual(names.toSorted());
   }
-  expect(takes(schema, { agents: { a: {} } })).toBe(false);
+  expect(accepts(schema, { agents: { a: {} } })).toBe(false);
 });
 
 test('the schema has the options of every adapter, and refuses a misspelt one', () => {
   const settings = (options: object) => ({ agents: { a: { adapter: 'acp', options } } });
-  expect(takes(schema, settings({ mode: 'plan', mcpServers: { notes: { command: 'notes' } } }))).toBe(true);
-  expect(takes(schema, settings({ moed: 'plan' }))).toBe(false);
-  expect(takes(schema, settings({ mcpServers: { notes: { url: 'http://x' } } }))).toBe(false);
+  expect(accepts(schema, settings({ mode: 'plan', mcpServers: { notes: { command: 'notes' } } }))).toBe(true);
+  expect(accepts(schema, settings({ moed: 'plan' }))).toBe(false);
+  expect(accepts(schema, settings({ mcpServers: { notes: { url: 'http://x' } } }))).toBe(false);
 });
 
 test.each(['settings', 'limits', 'claude'])(
@@ -172,7 +172,7 @@ test.each(['settings', 'limits', 'claude'])(
     expect(blocks.length).toBeGreaterThan(0);
     for (const settings of blocks) {
       expect(faultOf(() => parseSettings(settings))).toBeNull();
-      expect(takes(schema, settings)).toBe(true);
+      expect(accepts(schema, settings)).toBe(true);
     }
   },
 );

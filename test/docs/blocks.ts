@@ -10,7 +10,7 @@ export function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** What users read. Decisions are about their day, and are not kept up to date. */
+/** The documents for users. Without the decisions: they describe the day on which they were made, and are not kept up to date. */
 export const DOCUMENTS = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT, exclude: ['docs/decisions/**'] }).toSorted();
 
 export interface Block {
@@ -26,8 +26,8 @@ export function blocksIn(path: string, text: string, languages: readonly string[
     .map(({ index, 2: code = '' }) => ({ at: `${path}:${text.slice(0, index).split('\n').length + 1}`, code }));
 }
 
-/** What a block may use without saying where it comes from. A block that declares such a name has its own. */
-const USUAL = `
+/** Variables that a block may use without declaring them. If a block declares one of them, its own is used. */
+const GLOBALS = `
 import type { ConversationHandle, Permission, Throughline } from 'throughline';
 declare global {
   const tl: Throughline;
@@ -58,13 +58,13 @@ const OPTIONS = {
   include: ['.'],
 };
 
-/** What the compiler says about each block, against the sources: `docs/http.md:44: …`. */
+/** Compiles the blocks against the sources, and returns the errors: `docs/http.md:44: …`. */
 export function faultsOfBlocks(blocks: readonly Block[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-docs-'));
   try {
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(OPTIONS));
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
-    writeFileSync(join(folder, 'usual.ts'), USUAL);
+    writeFileSync(join(folder, 'globals.ts'), GLOBALS);
     const files = new Map(blocks.map((block, index) => [`block-${index}.ts`, block]));
     for (const [file, { code }] of files) {
       writeFileSync(join(folder, file), `${code}\nexport {};\n`);

@@ -1,4 +1,4 @@
-// A pgbouncer in front of a PostgreSQL, in transaction mode: every transaction of a client may run on another connection to the server.
+// A pgbouncer in transaction mode in front of a PostgreSQL: each transaction of a client may use another connection to the server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, writeFileSync } from 'node:fs';
@@ -7,14 +7,14 @@ import { NOBODY, type PostgresServer, UNTIL_WE_END } from './server.ts';
 
 const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path));
 
-/** Why tests that need it cannot run here; null: they can. */
+/** Why tests cannot use it here; null: they can. */
 export const NO_POOLER = PROGRAM === undefined ? 'pgbouncer is not installed' : null;
 
 const PORT = '6432';
-/** Through the pooler, the first name leads to the second database. */
+/** The pooler maps the first database name to the second one. */
 export const [SWAPPED, SWAPPED_FOR] = ['swapped', 'swapped_for'];
 
-/** With fewer connections than clients use, so that they share them. */
+/** The pool has fewer connections than the clients, so that they share them. */
 const settings = (server: string, folder: string) => `
 [databases]
 ${SWAPPED} = host=${server} dbname=${SWAPPED_FOR} user=throughline
@@ -63,7 +63,7 @@ export class Pooler implements AsyncDisposable {
     return `postgres://throughline@localhost:${PORT}/${database}?host=${encodeURIComponent(this.#folder)}`;
   }
 
-  /** The same, with an address of this PostgreSQL itself for what a pooler does not pass on. */
+  /** The same, and also the address of PostgreSQL itself for LISTEN, which a pooler in this mode does not support. */
   urlWithListen(database: string, server: PostgresServer): string {
     return `${this.url(database)}&listen=${encodeURIComponent(join(server.folder, 'socket'))}`;
   }

@@ -13,12 +13,12 @@ const NATIVE = join(PACKAGES, `${process.platform}-${process.arch}`, 'native');
 /** PostgreSQL refuses to run as root. If we are root, it runs as the user "nobody". */
 export const NOBODY: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
-/** Why tests that need it cannot run here; null: they can. */
+/** Why tests cannot use it here; null: they can. */
 export const NO_POSTGRES = existsSync(join(NATIVE, 'bin/postgres'))
   ? null
   : 'PostgreSQL is not installed: node scripts/setup.js test/postgres';
 
-/** A shell script that runs a server until we end. `read` returns when its standard input closes, and that happens however we end. */
+/** A shell script that runs a server until this process ends. Then its standard input closes and `read` returns, even if we are killed. */
 export const UNTIL_WE_END = '"$@" & server=$!; read -r line; kill -INT $server; wait $server';
 
 const SETTINGS = [
@@ -30,21 +30,21 @@ export class PostgresServer {
   readonly folder: string;
   readonly #programs: string;
   #child: ChildProcess | null = null;
-  #made = 0;
+  #databases = 0;
 
   constructor() {
     this.folder = mkdtempSync(join(tmpdir(), 'throughline-pg-'));
-    this.#programs = this.#reachable();
-    giveAway(this.folder);
+    this.#programs = this.#readablePrograms();
+    giveToNobody(this.folder);
     const data = join(this.folder, 'data');
-    const how = ['--auth=trust', '--username=throughline', '--encoding=UTF8', '--locale=C', '--no-sync'];
-    execFileSync(this.#program('initdb'), ['-D', data, ...how], { ...NOBODY, cwd: this.folder, stdio: 'pipe' });
+    const options = ['--auth=trust', '--username=throughline', '--encoding=UTF8', '--locale=C', '--no-sync'];
+    execFileSync(this.#program('initdb'), ['-D', data, ...options], { ...NOBODY, cwd: this.folder, stdio: 'pipe' });
     mkdirSync(this.#socket);
-    giveAway(this.#socket);
+    giveToNobody(this.#socket);
   }
 
   /** The folder of the programs. If the user "nobody" cannot read it, because the checkout is in a private folder, a copy of it. */
-  #reachable(): string {
+  #readablePrograms(): string {
     try {
       execFileSync(join(NATIVE, 'bin/initdb'), ['--version'], { ...NOBODY, cwd: '/', stdio: 'pipe' });
       return NATIVE;
@@ -61,8 +61,8 @@ export class PostgresServer {
 
   /** `settings`: in addition to `SETTINGS`, or instead of some of them. */
   async start(settings: readonly string[] = []): Promise<void> {
-    const given = [...SETTINGS, ...settings, `unix_socket_directories=${this.#socket}`].flatMap((one) => ['-c', one]);
-    const command = [this.#program('postgres'), '-D', join(this.folder, 'data'), ...given];
+    const args = [...SETTINGS, ...settings, `unix_socket_directories=${this.#socket}`].flatMap((one) => ['-c', one]);
+    const command = [this.#program('postgres'), '-D', join(this.folder, 'data'), ...args];
     const stdio = ['pipe', 'ignore', 'ignore'] as const;
     this.#child = spawn('sh', ['-c', UNTIL_WE_END, 'sh', ...command], {
       ...NOBODY,
@@ -70,6 +70,7 @@ export class PostgresServer {
       stdio: [...stdio],
     });
     let fault: unknown;
+    // For at least a minute.
     for (let tries = 0; tries < 3_000; tries += 1) {
       try {
         await this.query('SELECT 1');
@@ -94,10 +95,13 @@ export class PostgresServer {
 
   /** Kills it, and waits until all of its processes have ended. */
   async crash(): Promise<void> {
-    const main = Number(readFileSync(join(this.folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
-    const parts = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').trim().split(' ').map(Number);
-    process.kill(main, 'SIGKILL');
-    while (parts.some((pid) => existsSync(`/proc/${pid}`))) await new Promise((resolve) => setTimeout(resolve, 5));
+    const postmaster = Number(readFileSync(join(this.folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
+    const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .map(Number);
+    process.kill(postmaster, 'SIGKILL');
+    while (children.some((pid) => existsSync(`/proc/${pid}`))) await new Promise((resolve) => setTimeout(resolve, 5));
     await this.stop();
   }
 
@@ -114,14 +118,14 @@ export class PostgresServer {
     return `postgres://${who}@localhost/${database}?host=${encodeURIComponent(this.#socket)}`;
   }
 
-  /** A connection outside of every store. */
+  /** A connection that belongs to no store. */
   async connect(database = 'postgres'): Promise<pg.Client> {
     const client = new pg.Client({ connectionString: this.url(database) });
     await client.connect();
     return client;
   }
 
-  /** Runs statements, outside of every store. */
+  /** Runs statements over a connection that belongs to no store. */
   async query(text: string, values: unknown[] = [], database = 'postgres'): Promise<Record<string, unknown>[]> {
     const client = await this.connect(database);
     try {
@@ -131,16 +135,16 @@ export class PostgresServer {
     }
   }
 
-  /** A new, empty database; its name. */
+  /** Makes an empty database, and returns its name. */
   async database(options = ''): Promise<string> {
-    this.#made += 1;
-    const name = `test_${this.#made}`;
+    this.#databases += 1;
+    const name = `test_${this.#databases}`;
     await this.query(`CREATE DATABASE ${name} ${options}`);
     return name;
   }
 }
 
-function giveAway(folder: string): void {
+function giveToNobody(folder: string): void {
   const { uid, gid } = NOBODY;
   if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid);
 }

@@ -9,7 +9,7 @@ import { TURN_ENDS } from '../../src/core/turn/turn.ts';
 import { NO_USAGE } from '../../src/core/turn/usage.ts';
 import { record } from './plain.ts';
 
-/** Random values of the core, for properties. */
+/** Random values of the types of `src/core`, for property-based tests. */
 
 export const traits: fc.Arbitrary<AgentTraits> = fc.record({
   version: fc.constant('1'),
@@ -33,8 +33,8 @@ export const restoreSettings: fc.Arbitrary<RestoreSettings> = fc.record({
   allowTools: fc.boolean(),
 });
 
-/** A session whose reference and id are its place in the list. */
-export function session(place: number, told: Partial<Session> = {}): Session {
+/** A session whose reference and id contain its place in the list. */
+export function session(place: number, fields: Partial<Session> = {}): Session {
   return {
     ref: `ref-${place}`,
     id: `id-${place}`,
@@ -56,7 +56,7 @@ export function session(place: number, told: Partial<Session> = {}): Session {
     usage: NO_USAGE,
     openedAt: 0,
     usedAt: 0,
-    ...told,
+    ...fields,
   };
 }
 
@@ -69,12 +69,12 @@ export const sessions: fc.Arbitrary<Session[]> = fc
     }),
     { maxLength: 6 },
   )
-  .map((all) => all.map((told, place) => session(place, told)));
+  .map((all) => all.map((fields, place) => session(place, fields)));
 
 const NONCE = '0123456789abcdef01234567';
 
-/** What looks like a part of a transcript block, or like a turn of a person. */
-const FORGERIES = [
+/** Texts that look like a part of a transcript block, or like a prompt of the user. */
+const IMITATIONS = [
   `<conversation-record ${NONCE}>`,
   `</conversation-record ${NONCE}>`,
   '</conversation-record>',
@@ -98,7 +98,7 @@ const FORGERIES = [
   '  ',
   '\\u000a',
 ];
-const BETWEEN = [
+const LINE_ENDS = [
   '\n',
   '\n\n',
   '\r',
@@ -114,14 +114,14 @@ const BETWEEN = [
   '\ufeff',
 ];
 
-/** Text that pretends to be something else, with every character between its lines that anybody takes for the end of one. */
+/** Text that imitates a part of a block. Between its lines is every character that some program treats as the end of a line. */
 export const forgery: fc.Arbitrary<string> = fc
-  .array(fc.oneof(fc.constantFrom(...BETWEEN, ' ', '\t'), fc.constantFrom(...FORGERIES), fc.string()), {
+  .array(fc.oneof(fc.constantFrom(...LINE_ENDS, ' ', '\t'), fc.constantFrom(...IMITATIONS), fc.string()), {
     maxLength: 12,
   })
   .map((pieces) => pieces.join(''));
 
-/** Text with what is dangerous in it: marks of blocks, half surrogate pairs, control characters, long runs. */
+/** Text with dangerous parts: marks of blocks, unpaired surrogates, control characters. */
 export const text: fc.Arbitrary<string> = fc.oneof(
   forgery,
   fc.string({ unit: 'binary' }),
@@ -132,7 +132,7 @@ export const text: fc.Arbitrary<string> = fc.oneof(
 
 export const prompt: fc.Arbitrary<Prompt> = fc.array(
   fc.oneof(
-    fc.record({ type: fc.constant('text' as const), text: text.map((one) => `${one.toWellFormed()}.`) }),
+    fc.record({ type: fc.constant('text' as const), text: text.map((value) => `${value.toWellFormed()}.`) }),
     fc.record({
       type: fc.constant('image' as const),
       data: fc.base64String({ minLength: 4 }),
@@ -163,7 +163,7 @@ const part: fc.Arbitrary<RecordPart> = fc.oneof(
 
 export const parts: fc.Arbitrary<RecordPart[]> = fc.array(part, { maxLength: 5 });
 
-/** Records with rising numbers. */
+/** Records with increasing numbers, with gaps between some of them. */
 export const history: fc.Arbitrary<TurnRecord[]> = fc
   .array(
     fc.record({
@@ -171,7 +171,7 @@ export const history: fc.Arbitrary<TurnRecord[]> = fc
       parts,
       agent: fc.oneof(
         { weight: 3, arbitrary: fc.constant('agent') },
-        { weight: 1, arbitrary: text.map((one) => `${one.toWellFormed()}.`) },
+        { weight: 1, arbitrary: text.map((value) => `${value.toWellFormed()}.`) },
       ),
       outcome: fc.constantFrom(...TURN_ENDS),
       gap: fc.integer({ min: 1, max: 3 }),
@@ -181,8 +181,8 @@ export const history: fc.Arbitrary<TurnRecord[]> = fc
   )
   .map((all) => {
     let n = 0;
-    return all.map(({ gap, unknown, ...told }) => {
+    return all.map(({ gap, unknown, ...fields }) => {
       n += gap;
-      return { ...record(n), ...told, ...(unknown && { unknownBefore: true as const }) };
+      return { ...record(n), ...fields, ...(unknown && { unknownBefore: true as const }) };
     });
   });

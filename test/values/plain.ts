@@ -2,7 +2,7 @@ import type { AgentTraits } from '../../src/core/restore/traits.ts';
 import type { TurnRecord } from '../../src/core/turn/record.ts';
 import { NO_USAGE } from '../../src/core/turn/usage.ts';
 
-/** Values with nothing special about them, for tests to say only what matters to them. */
+/** Ordinary values, so that a test states only the fields that matter to it. */
 
 const FIRST_AT = 1_700_000_000_000;
 const MINUTE = 60_000;

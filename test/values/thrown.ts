@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../src/core/errors.ts';
 
-/** What a call throws, when it is one of ours; anything else is a bug and goes on. Null: it threw nothing. */
+/** The `ThroughlineError` that a call throws; null: it throws nothing. Other errors are bugs, and are thrown on. */
 export function faultOf(call: () => unknown): ThroughlineError | null {
   try {
     call();

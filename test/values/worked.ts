@@ -1,4 +1,4 @@
-/** What it gives, and how many milliseconds of the processor it took. The time by the clock would say how busy the machine is. */
+/** Runs the function, and returns its value and its processor time in milliseconds. The elapsed time would depend on other processes. */
 export function worked<T>(work: () => T): { readonly value: T; readonly ms: number } {
   const before = process.threadCpuUsage();
   const value = work();
