@@ -45,8 +45,8 @@ async function backedUp({ sandboxes = false, link = false } = {}) {
     await store.createLink('local', { hash: 'hash', scopes: ['read'], grantEnds: null, validMs: 3_600_000, most: 9 });
     await store.close();
   }
-  const made = await backupHome({ home, file, force: false, sandboxes });
-  return { folder, home, file, made };
+  await backupHome({ home, file, force: false, sandboxes });
+  return { folder, home, file };
 }
 
 const restore = (home: string, file: string, set: { moveHere?: boolean; force?: boolean } = {}) =>
@@ -84,8 +84,8 @@ test('a backup made while a server runs turns is complete and intact, and only t
   const file = join(cli.path, 'copy.db');
   for (let round = 0; round < 3; round += 1) {
     const accepted = [...submitted];
-    const [made] = await cli.lines('backup', file, ...(round > 0 ? ['--force'] : []));
-    expect(made).toMatchObject({ file, schema: MIGRATIONS.length, conversations: 4, broken: [], sandboxes: false });
+    const [backup] = await cli.lines('backup', file, ...(round > 0 ? ['--force'] : []));
+    expect(backup).toMatchObject({ file, schema: MIGRATIONS.length, conversations: 4, broken: [], sandboxes: false });
     const copy = new DatabaseSync(file, { readOnly: true });
     expect(copy.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
     const turns = new Set(
@@ -95,7 +95,7 @@ test('a backup made while a server runs turns is complete and intact, and only t
         .map(({ id }) => id),
     );
     expect(accepted.filter((id) => !turns.has(id))).toEqual([]);
-    expect(made.turns).toBe(turns.size);
+    expect(backup.turns).toBe(turns.size);
     copy.close();
   }
   stop = true;
@@ -150,10 +150,10 @@ test('a backup names an event that was changed, and is then restored only with f
   db.exec("UPDATE events SET payload = payload || ' ' WHERE seq = 13");
   db.close();
   const file = join(folder, 'changed.db');
-  const made = await backupHome({ home, file, force: false, sandboxes: false });
-  expect(made.broken).toEqual([{ conversation: expect.any(String), event: 13 }]);
+  const backup = await backupHome({ home, file, force: false, sandboxes: false });
+  expect(backup.broken).toEqual([{ conversation: expect.any(String), event: 13 }]);
   expect(await codeOf(restore(home, file))).toBe('storage_damaged');
-  expect(await restore(home, file, { force: true })).toMatchObject({ broken: made.broken });
+  expect(await restore(home, file, { force: true })).toMatchObject({ broken: backup.broken });
 });
 
 test('a backup reports its progress when it checks and when it copies sandboxes', async () => {
@@ -488,22 +488,22 @@ test('a backup and a restore that are killed change nothing; doctor names what t
   await cli.ok('send', 'notes', 'The codeword is amber');
   await runAndKill(cli, home, /^\.restore-/, 'restore', 'b.db');
   expect((await cli.show('notes')).turns).toHaveLength(3);
-  const left = () => readdirSync(home).filter((name) => name.startsWith('.restore-'));
-  expect(left()).toHaveLength(1);
+  const leftOver = () => readdirSync(home).filter((name) => name.startsWith('.restore-'));
+  expect(leftOver()).toHaveLength(1);
   expect((await cli.run('doctor')).stdout).toMatch(/directory .*\.restore-.*killed/s);
   await cli.run('doctor', '--fix');
-  expect(left()).toEqual([]);
+  expect(leftOver()).toEqual([]);
   // No restore runs beside a server, so doctor can tell that the directory is left over.
   await runAndKill(cli, home, /^\.restore-/, 'restore', 'b.db');
   const server = await serveProcess(cli);
   expect((await cli.run('doctor')).stdout).toMatch(/directory .*\.restore-.*killed/s);
   await cli.run('doctor', '--fix');
-  expect(left()).toEqual([]);
+  expect(leftOver()).toEqual([]);
   server.running.kill('SIGTERM');
   await server.running.ended;
   await runAndKill(cli, home, /^\.restore-/, 'restore', 'b.db');
   expect((await cli.run('restore', 'b.db')).code).toBe(0);
-  expect(left()).toEqual([]);
+  expect(leftOver()).toEqual([]);
   expect((await cli.show('notes')).turns).toHaveLength(2);
 });
 

@@ -277,17 +277,17 @@ describe('the bot', () => {
         const refused = await fetch(first.url, { method: 'POST', body: wrong });
         expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('A message is JSON')]);
       }
-      await until('it is posted', () => chat.posts.length > 0);
+      await until('the first answer is posted', () => chat.posts.length > 0);
       expect(chat.posts).toMatchObject([{ thread: 'thread-7', text: 'Noted: The codeword is amber.' }]);
 
       chat.silence(true); // the bot posts, and gets no response
       expect((await send(first.url, 'm-2', 'thread-7', 'Which codewords have you seen?')).status).toBe(200);
-      await until('it is being posted', () => chat.posts.length === 2);
+      await until('the second answer is posted', () => chat.posts.length === 2);
       await first.bot.kill();
       chat.silence(false);
 
       const second = await start();
-      await until('it is posted again', () => chat.posts.length === 3);
+      await until('the second answer is posted again', () => chat.posts.length === 3);
       expect(chat.posts[2]).toEqual(chat.posts[1]); // the same id: the chat can drop it
       expect(chat.posts[2]).toMatchObject({ thread: 'thread-7', text: 'I have seen these codewords: amber.' });
       expect((await send(second.url, 'm-2', 'thread-7', 'Which codewords have you seen?')).status).toBe(200);
@@ -295,7 +295,7 @@ describe('the bot', () => {
 
       const third = await start(); // nothing is pending any more
       await send(third.url, 'm-3', 'thread-8', 'Which codewords have you seen?');
-      await until('the next one is posted', () => chat.posts.length > 3);
+      await until('the third answer is posted', () => chat.posts.length > 3);
       expect(chat.posts.slice(3)).toMatchObject([{ thread: 'thread-8', text: 'I have seen no codewords.' }]);
       await third.bot.stop();
     } finally {

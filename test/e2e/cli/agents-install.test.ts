@@ -135,7 +135,7 @@ test('a running server notices an agent that is installed', async () => {
     const named = await run('send', 'chat', 'The codeword is amber.', '--agent', 'codex');
     expect(named).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no agent "codex" here') });
     expect((await run('agents', 'install', 'codex')).code).toBe(0);
-    await until('it is listed', async () =>
+    await until('the agent is listed', async () =>
       /^codex \(acp, default\): version complete/m.test((await run('agents')).stdout),
     );
     const sent = await run('send', 'chat', 'The codeword is amber.');

@@ -195,8 +195,9 @@ else
       await tmux.line('/new elsewhere');
       await tmux.until(/^elsewhere · a new conversation/m);
       await tmux.press('C-d');
-      const asked = /Turn 1 of "left behind" runs in this process and would be interrupted\.\s+Repeat\s+to\s+leave\./;
-      expect(await tmux.until(asked)).not.toContain('left: ');
+      const question =
+        /Turn 1 of "left behind" runs in this process and would be interrupted\.\s+Repeat\s+to\s+leave\./;
+      expect(await tmux.until(question)).not.toContain('left: ');
       await tmux.press('C-d');
       await tmux.until(/left: 0/);
       expect((await home.show('left behind')).turns[0]).toMatchObject({ state: 'interrupted' });

@@ -49,10 +49,10 @@ test('the real Claude, with the stand-in model, loses its session and the conver
 test('the demo uses the Claude of the settings, and no other', async (context) => {
   const { program } = claudeOrSkip(context);
   const config = join(home.path, 'set.json');
-  const where = { PATH: '', THROUGHLINE_HOME: join(home.path, 'nothing-installed') };
+  const env = { PATH: '', THROUGHLINE_HOME: join(home.path, 'nothing-installed') };
   const configure = (agent: object) => writeFileSync(config, JSON.stringify({ agents: { mine: agent } }));
   configure({ adapter: 'claude-cli', command: [program], env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
-  const shown = await demo(['--config', config], where);
+  const shown = await demo(['--config', config], env);
   expect({ code: shown.code, stderr: shown.stderr }).toEqual({ code: 0, stderr: '' });
   expect(shown.stdout).toContain('← remembered');
   configure({ adapter: 'claude-sdk', package: './no-such-folder' });

@@ -166,10 +166,10 @@ test('--fix moves a sandbox of no conversation aside with its files, and leaves 
   mkdirSync(at('sandboxes', orphan, 'work'), { recursive: true });
   writeFileSync(at('sandboxes', orphan, 'work', 'precious'), 'kept');
   mkdirSync(at('sandboxes', 'mine'));
-  const [known] = query('SELECT sandbox FROM conversations');
+  const [conversation] = query('SELECT sandbox FROM conversations');
   expect(await home.ok('doctor', '--fix')).toContain('It belongs to no conversation.');
   expect(readFileSync(at('aside', orphan, 'work', 'precious'), 'utf8')).toBe('kept');
-  expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
+  expect(readdirSync(at('sandboxes')).toSorted()).toEqual([conversation?.sandbox ?? '', 'mine'].toSorted());
 });
 
 test('--fix leaves the sandbox of a conversation that begins while it runs', async () => {
@@ -188,8 +188,8 @@ test('--fix leaves the sandbox of a conversation that begins while it runs', asy
     syncBuiltinESMExports();`;
   const doctor = home.start(['doctor', '--fix', '--no-agents'], { env: preload('doctor', sendMeanwhile) });
   expect(await doctor.ended).toMatchObject({ code: 0, stdout: 'No problems found.\n' });
-  const known = query('SELECT sandbox FROM conversations').map(({ sandbox }) => sandbox);
-  expect([known.length, readdirSync(at('sandboxes')).toSorted()]).toEqual([2, known.toSorted()]);
+  const sandboxes = query('SELECT sandbox FROM conversations').map(({ sandbox }) => sandbox);
+  expect([sandboxes.length, readdirSync(at('sandboxes')).toSorted()]).toEqual([2, sandboxes.toSorted()]);
 });
 
 test('--fix deletes the directory of a killed probe of an agent, if it is old', async () => {
@@ -219,15 +219,15 @@ test('sandboxes of no conversation on another machine are listed, and deleted on
     writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: machine.sandbox }));
     await home.ok('send', 'notes', 'Hello.');
     const subject = `sandbox ${orphan} in ${root}`;
-    const left = { check: 'sandboxes', subject, isNote: true, repairedBy: '--delete-left-over' };
-    expect(await findings()).toMatchObject([left]);
-    expect(findingsIn(await home.ok('doctor', '--fix', '--no-agents', '--json'))).toMatchObject([left]);
+    const finding = { check: 'sandboxes', subject, isNote: true, repairedBy: '--delete-left-over' };
+    expect(await findings()).toMatchObject([finding]);
+    expect(findingsIn(await home.ok('doctor', '--fix', '--no-agents', '--json'))).toMatchObject([finding]);
     const deleteLeftOver = async () => {
       const { code, stdout } = await home.run('doctor', '--delete-left-over', '--no-agents');
       return [code, stdout];
     };
-    const kept = (why: string) => [1, expect.stringContaining(`not repaired: ${why}`)];
-    expect(await deleteLeftOver()).toEqual(kept('Unsaved work is in the sandbox: the file precious'));
+    const notDeleted = (why: string) => [1, expect.stringContaining(`not repaired: ${why}`)];
+    expect(await deleteLeftOver()).toEqual(notDeleted('Unsaved work is in the sandbox: the file precious'));
     rmSync(join(work, 'precious'));
     const [agent, elsewhere] = [
       spawn('sleep', ['3600'], { cwd: work }),
@@ -235,7 +235,7 @@ test('sandboxes of no conversation on another machine are listed, and deleted on
     ];
     for (const running of [agent, elsewhere]) {
       try {
-        expect(await deleteLeftOver()).toEqual(kept('The sandbox is in use: the process '));
+        expect(await deleteLeftOver()).toEqual(notDeleted('The sandbox is in use: the process '));
         expect(existsSync(work)).toBe(true);
       } finally {
         running.kill('SIGKILL');
@@ -272,13 +272,13 @@ test('the sandbox of an erased conversation is listed, and is no problem', async
 
 test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix deletes it', async () => {
   await home.ok('send', 'notes', 'The codeword is swordfish.');
-  const [known] = query('SELECT sandbox FROM conversations');
-  const work = at('sandboxes', known?.sandbox ?? '', 'work');
+  const [conversation] = query('SELECT sandbox FROM conversations');
+  const work = at('sandboxes', conversation?.sandbox ?? '', 'work');
   writeFileSync(join(work, 'file'), '');
   // Kills the command when it would delete the directory.
   const killAtDelete = `const { rm } = fs.promises;
     fs.promises.rm = (path, ...rest) => {
-      if (String(path).includes('${known?.sandbox}')) process.kill(process.pid, 'SIGKILL');
+      if (String(path).includes('${conversation?.sandbox}')) process.kill(process.pid, 'SIGKILL');
       return rm(path, ...rest);
     };
     syncBuiltinESMExports();`;

@@ -43,8 +43,8 @@ test('the version is that of the package', async () => {
 test('the program of a checkout runs the sources; all other tests run the bundled program', async () => {
   const program = resolve(import.meta.dirname, '../../../bin/throughline.js');
   expect(PROGRAM).not.toBe(program);
-  const where = { env: home.environment(), cwd: home.path };
-  expect(await new Running(program, ['send', 'sources', 'The codeword is amber.'], where).ended).toMatchObject({
+  const options = { env: home.environment(), cwd: home.path };
+  expect(await new Running(program, ['send', 'sources', 'The codeword is amber.'], options).ended).toMatchObject({
     code: 0,
     stdout: 'Noted: The codeword is amber.\n',
   });
@@ -52,10 +52,10 @@ test('the program of a checkout runs the sources; all other tests run the bundle
 
 describe('the data home', () => {
   test('is that of --home, before or after the command', async () => {
-    const there = join(home.path, 'there');
-    await home.ok('--home', there, 'send', 'kept', 'hello');
-    expect(existsSync(join(there, 'throughline.db'))).toBe(true);
-    expect(await home.ok('show', 'kept', '--home', there)).toContain('Noted: hello');
+    const otherHome = join(home.path, 'other');
+    await home.ok('--home', otherHome, 'send', 'kept', 'hello');
+    expect(existsSync(join(otherHome, 'throughline.db'))).toBe(true);
+    expect(await home.ok('show', 'kept', '--home', otherHome)).toContain('Noted: hello');
     expect((await home.run('show', 'kept')).code).toBe(4);
   });
 

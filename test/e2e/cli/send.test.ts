@@ -94,8 +94,8 @@ describe('throughline send', () => {
   test('sets the title, and pins the directory', async () => {
     const cwd = join(home.path, 'project');
     mkdirSync(cwd);
-    const where = await home.ok('send', 'pinned', 'Which directory are you in?', '--cwd', 'project', '--title', 'Mine');
-    expect(where).toBe(`I am in ${cwd}.\n`);
+    const reply = await home.ok('send', 'pinned', 'Which directory are you in?', '--cwd', 'project', '--title', 'Mine');
+    expect(reply).toBe(`I am in ${cwd}.\n`);
     expect((await home.show('pinned')).conversation).toMatchObject({ title: 'Mine', cwd });
     const other = await home.run('send', 'pinned', 'hello', '--cwd', '.');
     expect(other.code).toBe(2);

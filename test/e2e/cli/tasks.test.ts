@@ -120,10 +120,10 @@ test('a retry after which other tasks can begin says how to continue with them',
 });
 
 test('SIGTERM leaves a task to the next "task run", which continues it; Ctrl-C cancels it', async () => {
-  const left = home.start(['task', 'run', '/hang', '--name', 'long', '--retry-interrupted', '1']);
+  const first = home.start(['task', 'run', '/hang', '--name', 'long', '--retry-interrupted', '1']);
   await until(() => sentPrompts() === 1);
-  left.kill('SIGTERM');
-  expect(await left.ended).toMatchObject({
+  first.kill('SIGTERM');
+  expect(await first.ended).toMatchObject({
     code: 7,
     stderr: expect.stringContaining('To continue the tasks, run "throughline task run"'),
   });
@@ -175,8 +175,8 @@ test('a server runs the task when the command that added it is killed, and anoth
     'left  done, 1 turn of scripted: The gate passed: exit code 0.\n',
   ]);
   expect(sentPrompts()).toBe(1);
-  const named = ['--server', `unix:${join(home.path, 'home', 'server', 'socket')}`];
-  expect(await home.ok('task', 'list', ...named)).toBe(await home.ok('task', 'list'));
+  const serverOption = ['--server', `unix:${join(home.path, 'home', 'server', 'socket')}`];
+  expect(await home.ok('task', 'list', ...serverOption)).toBe(await home.ok('task', 'list'));
   server.kill('SIGTERM');
   expect((await server.ended).code).toBe(0);
 });

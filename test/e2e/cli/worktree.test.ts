@@ -14,8 +14,8 @@ test('changes of "send --worktree" are listed, committed and merged, discarded, 
   const shown = await home.run('changes', 'chat');
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^new\.txt {2}untracked, /) });
   expect(shown.stderr).toMatch(/The worktree is .*tree-.*\/work, on the branch throughline\//);
-  const kept = await home.ok('changes', 'chat', '--commit', 'Add a file', '--merge');
-  expect(kept).toMatch(
+  const merged = await home.ok('changes', 'chat', '--commit', 'Add a file', '--merge');
+  expect(merged).toMatch(
     /^Committed \w{10} on throughline\/\S+\. Merged: the directory of the conversation is at \w{10}\.\n$/,
   );
   expect(git(cwd, 'log', '-1', '--format=%s')).toBe('Add a file');

@@ -58,16 +58,16 @@ test('every request resumes the session of its user, whichever server it reaches
 test('a user’s sandbox is the same directory on every server, and that of another user with the same name is another directory', async () => {
   await using home = new Home();
   const server = await twoServers(home);
-  const where = async (i: number, user: string, key: string) => {
+  const directoryOf = async (i: number, user: string, key: string) => {
     const { reply } = await server(i).as(user).calls.ask(key, 'Which directory are you in?', { sandbox: 'project' });
     return reply.replace(/^I am in (.*)\.$/, '$1');
   };
   const alice = [
-    await where(0, 'alice', 'chat'),
-    await where(1, 'alice', 'chat'),
-    await where(0, 'alice', 'other chat'),
+    await directoryOf(0, 'alice', 'chat'),
+    await directoryOf(1, 'alice', 'chat'),
+    await directoryOf(0, 'alice', 'other chat'),
   ];
-  const bob = [await where(1, 'bob', 'chat'), await where(0, 'bob', 'chat')];
+  const bob = [await directoryOf(1, 'bob', 'chat'), await directoryOf(0, 'bob', 'chat')];
   expect(new Set(alice).size).toBe(1);
   expect(new Set(bob).size).toBe(1);
   expect(alice[0]).not.toBe(bob[0]);

@@ -111,7 +111,7 @@ test('another process sees the session while its agent is still starting', async
   const [tl, other] = await Promise.all([home.open(), home.host()]);
   await tl.engine.ensure({ key: 'task' });
   const { turn } = await tl.engine.submit('task', 'Hello.');
-  await until('the session is there', async () => (await other.engine.sessions('task')).length === 1);
+  await until('the session is stored', async () => (await other.engine.sessions('task')).length === 1);
   expect(await other.engine.sessions('task')).toMatchObject([{ origin: 'new', watermark: 0, turns: 0 }]);
   expect(storedSessions(home)).toMatchObject([{ process: null }]);
   expect((await other.engine.turn(turn.id)).sent).toBeNull();
@@ -229,10 +229,10 @@ test('usage is counted for the session in which it was spent', async () => {
   for (const [i, word] of WORDS.slice(0, 3).entries())
     await tl.conversation(word).ask(`/usage ${100 * (i + 1)} ${i + 1}`);
   await tl.conversation('word-1').ask('/usage 11 22');
-  const spent = await Promise.all(
+  const usages = await Promise.all(
     WORDS.slice(0, 3).map(async (word) => (await tl.conversation(word).show()).sessions.map(({ usage }) => usage)),
   );
-  expect(spent).toMatchObject([
+  expect(usages).toMatchObject([
     [{ inputTokens: 111, outputTokens: 23, modelCalls: 2 }],
     [{ inputTokens: 200, outputTokens: 2, modelCalls: 1 }],
     [{ inputTokens: 300, outputTokens: 3, modelCalls: 1 }],

@@ -207,6 +207,6 @@ test('the lock of a request that was taken over from a killed process is renewed
   await other.kill();
   await tracker.updateRequestSession('req1', 'abc789');
   const first = home.leaseEnd();
-  await until('it was renewed', () => home.leaseEnd() > first);
+  await until('the lock was renewed', () => home.leaseEnd() > first);
   expect(await tracker.completeRequest('req1')).toMatchObject({ status: 'completed' });
 });

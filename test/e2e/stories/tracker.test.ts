@@ -309,7 +309,7 @@ test('a lock is renewed while its process runs', async () => {
   await other.tracker.trackRequest('req1', 'agent456', null);
   const { tracker } = await openTracker(home);
   const first = home.leaseEnd();
-  await until('it was renewed', () => home.leaseEnd() > first);
+  await until('the lock was renewed', () => home.leaseEnd() > first);
   expect((await tracker.lockStatus('agent456'))?.expiresIn).toBeGreaterThan(0);
   expect(await other.tracker.completeRequest('req1')).toMatchObject({ status: 'completed' });
 });
@@ -420,8 +420,8 @@ test('a request that stops waiting for the lock is not stored', async () => {
     tracker.trackRequest('req3', 'agent789', null, { signal: abort.signal }),
     /stopped waiting/,
   );
-  const left = tracker.trackRequest('req4', 'agent456', null, { waitMs: 60_000 });
-  const closed = refusedWith('closed', left, /The tracker is closed/);
+  const stillWaiting = tracker.trackRequest('req4', 'agent456', null, { waitMs: 60_000 });
+  const closed = refusedWith('closed', stillWaiting, /The tracker is closed/);
   await tracker.close();
   await closed;
   expect(home.query('SELECT request_id FROM turns')).toEqual([{ request_id: 'req1' }]);

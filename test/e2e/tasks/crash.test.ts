@@ -14,12 +14,12 @@ test('a task whose runner is killed during a turn is retried in another process,
   const plan = { goal: '/tool write effects\n/slow-tool wait effects 600000', retryInterrupted: 1, gate: 'true' };
   const { tasks } = await host.tasks.add(plan);
   const { id } = only(tasks);
-  await until('its tool runs', () => lineCount(home, 'effects') === 2);
+  await until('the tool runs', () => lineCount(home, 'effects') === 2);
   await host.kill();
   const tl = await home.open();
   // It is queued for a moment, if the runner was already found dead.
   expect(await tl.tasks.resume()).toMatchObject([{ id, state: expect.stringMatching(/^(queued|running)$/) }]);
-  await until('it was tried again', () => lineCount(home, 'effects') === 4);
+  await until('the turn was retried', () => lineCount(home, 'effects') === 4);
   await tl.tasks.cancel(id);
   const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 2, tries: 1 } });
@@ -34,7 +34,7 @@ test('a task that allows no retry asks a person after its runner is killed, and 
   const host = await home.host();
   const { tasks } = await host.tasks.add({ goal: '/tool write effects\n/slow-tool wait effects 600000' });
   const { id } = only(tasks);
-  await until('its tool runs', () => lineCount(home, 'effects') === 2);
+  await until('the tool runs', () => lineCount(home, 'effects') === 2);
   await host.kill();
   const tl = await home.open();
   await tl.tasks.resume();
@@ -60,7 +60,7 @@ test('a task continues when its data file is back, and nothing is reported as a 
   await using home = new Home();
   const tl = await home.open({ leaseMs: 1_000 });
   const { id } = only((await tl.tasks.add({ goal: `/tool write effects\n/await ${home.path}/go` })).tasks);
-  await until('it runs', () => lineCount(home, 'effects') === 1);
+  await until('the task runs', () => lineCount(home, 'effects') === 1);
   const board = (async () => {
     for await (const _ of tl.tasks.follow({ after: await tl.tasks.lastSeq() }));
   })();
@@ -76,7 +76,7 @@ test('another process can cancel a task whose runner was killed, and its turn is
   const host = await home.host();
   const { tasks } = await host.tasks.add({ goal: '/slow-tool wait effects 600000' });
   const { id } = only(tasks);
-  await until('its tool runs', () => lineCount(home, 'effects') === 1);
+  await until('the tool runs', () => lineCount(home, 'effects') === 1);
   await host.kill();
   const tl = await home.open();
   await tl.tasks.cancel(id);
@@ -133,7 +133,7 @@ test('the gate of a killed runner is ended, and runs again in the next process',
   const tl = await home.open();
   await tl.tasks.resume();
   await until('the old gate has ended', () => !existsSync(`/proc/${pid}`));
-  await until('a new one runs', () => lineCount(home, 'pids') === 2);
+  await until('a new gate runs', () => lineCount(home, 'pids') === 2);
   await tl.tasks.cancel(id);
   expect(only(await tl.tasks.waitFor([id])).progress.turns).toBe(1);
   expect(lineCount(home, 'effects')).toBe(1);
@@ -189,7 +189,7 @@ test('a runner that is closed gives its tasks back at once', async () => {
 
 /** Closes while the only turn runs. The turn ends within its grace period, after its task was given back. */
 async function closeDuringTurn(home: Home, tl: Throughline): Promise<void> {
-  await until('its turn runs', () => sentPrompts(home) === 1);
+  await until('the turn runs', () => sentPrompts(home) === 1);
   const closing = tl.close({ graceMs: 60_000 });
   await until('its task was given back', () => home.query("SELECT no FROM tasks WHERE state = 'queued'").length === 1);
   writeFileSync(join(home.path, 'go'), '');

@@ -151,11 +151,11 @@ test('a judge whose answer is no verdict is asked once more; then the task asks 
 test('a task whose working directory was deleted before it starts asks a person, and nothing is sent', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const there = join(home.path, 'there');
-  mkdirSync(there);
+  const directory = join(home.path, 'there');
+  mkdirSync(directory);
   const [first, second] = await tl.tasks.run([
-    { name: 'first', goal: 'x', gate: `rmdir ${there}` },
-    { goal: 'x', cwd: there, after: 'first' },
+    { name: 'first', goal: 'x', gate: `rmdir ${directory}` },
+    { goal: 'x', cwd: directory, after: 'first' },
   ]);
   expect(first?.state).toBe('done');
   expect(second).toMatchObject({ state: 'asking', progress: { turns: 0, decision: { code: 'task_failed' } } });
@@ -185,7 +185,7 @@ async function pidFile(home: Home, conversation: string | null): Promise<string>
 async function untilBackgroundEnded(home: Home, conversation: string | null): Promise<void> {
   const pid = Number(readFileSync(await pidFile(home, conversation), 'utf8'));
   expect(pid).toBeGreaterThan(1);
-  await until('it has ended', async () => {
+  await until('the background process has ended', async () => {
     try {
       process.kill(pid, 0);
       return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');

@@ -33,8 +33,8 @@ test('if nobody answered a permission and the gate then failed, the task asks a 
   expect(task.progress.decision?.reason).toContain('nobody answered: "May I write a.txt?".');
   const { turns } = await tl.tasks.report(task.id);
   expect(turns).toMatchObject([{ denied: [{ title: 'May I write a.txt?', reason: 'nobody can answer here' }] }]);
-  const asked = await tl.engine.permissions({ conversation: task.progress.conversationId ?? '' });
-  expect(asked).toMatchObject([{ state: 'denied' }]);
+  const permissions = await tl.engine.permissions({ conversation: task.progress.conversationId ?? '' });
+  expect(permissions).toMatchObject([{ state: 'denied' }]);
   await tl.tasks.retry(task.id);
   expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'asking', progress: { denied: 2 } });
 });
@@ -191,7 +191,7 @@ test('a task that is cancelled during a turn cancels that turn', async () => {
   const tl = await home.open();
   const { tasks } = await tl.tasks.add({ goal: '/hang', gate: 'false' });
   const { id } = only(tasks);
-  await until('its turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
+  await until('the turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
   await tl.tasks.cancel(id);
   const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
@@ -204,7 +204,7 @@ test('a task can be cancelled from another process', async () => {
   const [tl, other] = await Promise.all([home.open(), home.host()]);
   const { tasks } = await tl.tasks.add({ goal: '/hang' });
   const { id } = only(tasks);
-  await until('its turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
+  await until('the turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
   await other.tasks.cancel(id);
   expect(only(await tl.tasks.waitFor([id])).state).toBe('cancelled');
 });
@@ -229,7 +229,7 @@ test('the "parallel" of a plan is stored, and the process that resumes the plan 
   const goals = ['/slow-tool wait effects 600000', ...Array.from({ length: 5 }, (_, i) => `${i}`)];
   const { tasks } = await host.tasks.add({ parallel: 1, tasks: goals.map((goal) => ({ goal })) });
   const running = () => home.query("SELECT no FROM tasks WHERE state = 'running'").length;
-  await until('the first runs', () => home.query("SELECT no FROM events WHERE kind = 'turn.sent'").length === 1);
+  await until('the first task runs', () => home.query("SELECT no FROM events WHERE kind = 'turn.sent'").length === 1);
   await host.kill();
   const tl = await home.open();
   await tl.tasks.resume();

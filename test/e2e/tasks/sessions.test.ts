@@ -110,12 +110,12 @@ async function createSession(dir: string): Promise<string> {
 test('a plan that can never be carried out is refused when it is added, and nothing is stored', async () => {
   await using home = new Home({ able: {}, forgetful: { resume: 'none' } });
   const tl = await home.open();
-  const refused = (plan: TaskPlan, why: RegExp) => refusedWith('refused', tl.tasks.add(plan), why);
-  await refused(
+  const expectRefused = (plan: TaskPlan, why: RegExp) => refusedWith('refused', tl.tasks.add(plan), why);
+  await expectRefused(
     [{ goal: 'x', agent: 'forgetful', sessions: 'kept' }],
     /\[0\]\.sessions: forgetful cannot keep a session/,
   );
-  await refused({ goal: 'x', agent: 'forgetful', session: 's' }, /session: forgetful cannot reopen a session/);
+  await expectRefused({ goal: 'x', agent: 'forgetful', session: 's' }, /session: forgetful cannot reopen a session/);
   await refusedWith('agent_unavailable', tl.tasks.add({ goal: 'x', agent: 'nobody' }), /There is no agent "nobody"/);
   await refusedWith(
     'agent_unavailable',
@@ -164,7 +164,7 @@ test('a task waits for its locked session, and the report counts the waits', asy
       'scripted',
     );
   const locked = () => home.query("SELECT no FROM events WHERE kind = 'session.locked'").length > 1;
-  await until('it waits', async () => locked());
+  await until('the task waits for its session', async () => locked());
   for (const name of readdirSync(storage())) if (name.endsWith('.lock')) rmSync(join(storage(), name));
   const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'done', progress: { turns: 2 } });
@@ -180,7 +180,7 @@ test('a task that is cancelled while it waits for its session stops at once, and
   const { tasks } = await tl.tasks.add({ goal: 'x', gate: 'false' });
   const { id } = only(tasks);
   const waits = () => home.query("SELECT no FROM events WHERE kind = 'session.locked'").length;
-  await until('it waits', () => waits() > 2);
+  await until('the task waits for its session', () => waits() > 2);
   await tl.tasks.cancel(id);
   expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
   const { turns } = await tl.tasks.report(id);
