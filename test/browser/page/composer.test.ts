@@ -92,12 +92,12 @@ server.test('@ suggests files of the agent, and the keyboard puts a path into th
   // On a slow machine, the user types on before the next frame. So the test holds all frames.
   await page.evaluate(() => {
     const { requestAnimationFrame: frame } = window;
-    const heldTurn: FrameRequestCallback[] = [];
-    window.requestAnimationFrame = (callback) => heldTurn.push(callback);
+    const heldFrames: FrameRequestCallback[] = [];
+    window.requestAnimationFrame = (callback) => heldFrames.push(callback);
     Object.assign(window, {
       releaseFrames: () => {
         window.requestAnimationFrame = frame;
-        for (const callback of heldTurn) callback(performance.now());
+        for (const callback of heldFrames) callback(performance.now());
       },
     });
   });
@@ -190,8 +190,8 @@ server.test(
       '**/queue',
       async (route) => {
         const { turns } = route.request().postDataJSON() as { turns: { turn: string }[] };
-        const [, secondTurn = { turn: '' }] = turns;
-        await (await server.tl()).engine.cancel(secondTurn.turn);
+        const [, leavingTurn = { turn: '' }] = turns;
+        await (await server.tl()).engine.cancel(leavingTurn.turn);
         await route.continue();
       },
       { times: 1 },

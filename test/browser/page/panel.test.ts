@@ -180,7 +180,7 @@ server.test('a turn with more events than one response holds leaves no gap in th
   const events = page.getByRole('complementary', { name: 'Panel' }).locator('li');
   await events.first().waitFor();
   await conversation.ask(Array.from({ length: 80 }, () => '/tool look notes').join('\n'));
-  expect((await conversation.get()).lastSeq).toBeGreaterThan(150);
+  expect((await conversation.get()).lastSeq).toBeGreaterThan(150); // a response has 100 (web/src/panel/raw.tsx)
   await expect.poll(async () => (await conversation.get()).lastSeq - (await events.count())).toBe(0);
 });
 

@@ -111,6 +111,9 @@ server.test('a running task is cancelled, and another tab shows it', async ({ op
 server.test(
   'on a phone the board fits the screen, and has only columns with tasks',
   async ({ open }) => {
+    const { tasks } = await server.tl();
+    for (const gate of ['true', 'echo 3 tests failed; false'])
+      await tasks.run({ goal: '/say Yes.', gate, agent: 'scripted', maxIterations: 1 });
     const page = await open('/tasks');
     await page.getByRole('region', { name: 'Done' }).waitFor();
     // The card of a failed task has the last line that its gate printed.
