@@ -23,6 +23,16 @@ import { askedStarts } from '../starts.ts';
 import type { Worker } from '../worker/worker.ts';
 import { findConversation, newConversation } from './conversations.ts';
 
+/*
+ * The way of a prompt into the store. Everything that can never work is refused before anything is stored.
+ *
+ *   submit ─▶ check prompt and options ─▶ first prompt of a new key: the conversation is created in the same commit (conversations.ts)
+ *                                     └─▶ otherwise: is there a process that can run it? ─▶ enqueue ─▶ the worker looks for the turn
+ *
+ * `retry` submits an earlier prompt again, and `requeue` moves, changes or replaces turns that wait. The other files of this folder: erase.ts deletes a
+ * conversation, portable.ts exports and imports one, agents.ts lists the agents.
+ */
+
 interface Intake {
   readonly parts: EngineParts;
   readonly earlyStart: EarlyStart | null;

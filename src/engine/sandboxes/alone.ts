@@ -49,11 +49,11 @@ export async function whileHeld<T>(
 ): Promise<T> {
   const { parts, worker, owner, id } = holding;
   const lost = new AbortController();
-  const renewal = startRenewing(holding, how, (why) => lost.abort(why));
+  const renewing = startRenewing(holding, how, (why) => lost.abort(why));
   try {
     return await work(lost.signal);
   } finally {
-    clearInterval(renewal);
+    await renewing.stop();
     await parts.store.releaseSandbox(owner, id, worker.id);
   }
 }
@@ -75,12 +75,12 @@ export async function whileUsed<T>(holding: Holding, work: (take: () => Promise<
   use.count += 1;
   const shared = { ...holding, worker: use.worker };
   const take = () => hold(shared, { shared: true });
-  const renewal = startRenewing(shared, { shared: true }, () => {});
+  const renewing = startRenewing(shared, { shared: true }, () => {});
   try {
     await take();
     return await work(take);
   } finally {
-    clearInterval(renewal);
+    await renewing.stop();
     use.count -= 1;
     if (use.count === 0) {
       here.delete(id);
@@ -89,17 +89,31 @@ export async function whileUsed<T>(holding: Holding, work: (take: () => Promise<
   }
 }
 
+/** Renews the lease until it is stopped. `stop` waits for a renewal that is under way: after the release, it would take the lease again. */
 function startRenewing(
   { parts, worker, owner, id }: Holding,
   how: Pick<SandboxHold, 'unused' | 'shared'>,
   lost: (why: unknown) => void,
-): NodeJS.Timeout {
+): { stop(): Promise<void> } {
   const { leaseMs } = parts.settings;
-  return setInterval(() => {
-    parts.store
-      .holdSandbox(owner, id, { worker, leaseMs, ...how })
-      .then((other) => other !== null && lost(sandboxInUse('another process has taken it')), lost);
+  const renew = async () => {
+    try {
+      const other = await parts.store.holdSandbox(owner, id, { worker, leaseMs, ...how });
+      if (other !== null) lost(sandboxInUse('another process has taken it'));
+    } catch (error) {
+      lost(error);
+    }
+  };
+  let renewed = Promise.resolve();
+  const timer = setInterval(() => {
+    renewed = renewed.then(renew);
   }, leaseMs / 3).unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      return renewed;
+    },
+  };
 }
 
 /** Waits for another holder for a moment. If that holder is dead, ends what it left running, and releases its lease. */

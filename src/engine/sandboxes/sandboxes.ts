@@ -15,6 +15,17 @@ import { measureAsked } from './measure.ts';
 import { readySandbox } from './ready.ts';
 import type { SandboxRequest } from './set-up.ts';
 
+/*
+ * What can be done with a sandbox, and who may do it at the same time.
+ *
+ *   a turn, `open`    ready.ts    record that this process has it open ─▶ set-up.ts: run the steps that are missing ─▶ check its size
+ *   `exec`            command.ts  make it ready, and run a command in it
+ *   `rest`, `remove`  leave.ts    end its warm sessions, and stop or delete it; idle.ts does this for sandboxes that nobody uses
+ *
+ * Many turns and commands share a sandbox. Set-up, rest and removal need it alone: alone.ts has the leases for that. Whoever finds one
+ * that is used alone waits; rest and removal are refused while somebody uses it.
+ */
+
 /** The most conversations that are shown with a sandbox. */
 const MOST_USES = 100;
 const EXEC_MS = 600_000;

@@ -144,7 +144,7 @@ class Attempt {
     return this.#result(outcome, sent, startedAt);
   }
 
-  /** What the turn alone has chosen is given back (R7). A session that cannot be as it was has to be opened again. */
+  /** What the turn alone has chosen is given back (R7). If they cannot be set back, the session is closed, and opened again for the next turn. */
   async #giveBack(): Promise<void> {
     const { kept = {}, ...own } = choicesOf(this.#request.turn.options);
     if (Object.keys(own).length === 0 || !this.#session.alive) return;
@@ -181,10 +181,7 @@ class Attempt {
       await held.lease.write(...opening, receiving, { write: 'send', turn: turn.id, sent, ...told });
     } catch (error) {
       // If only the begin of the turn was refused, the caller decides about the session.
-      if (!(await takenAway)) {
-        held.forgetLive(agent.name);
-        await session.kill();
-      }
+      if (!(await takenAway)) await held.end(agent, session, { force: true });
       throw error;
     }
     return sent;

@@ -228,7 +228,7 @@ async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptR
     copy: failure === null && ref !== null ? await mirror(result) : {},
     closeReason,
   };
-  if (closeReason !== null) await closeSession(held, agent, result);
+  if (closeReason !== null) await held.end(agent, session);
   // The agent has not named its session, so nobody would find its process later.
   else if (ref === null) await session.close();
   return { ...facts, session: ref === null ? null : { ref, effect } };
@@ -241,7 +241,7 @@ async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptR
 async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
   const { agent, traits, sessionWasCurrent } = ending;
   const { session, ref, outcome } = result;
-  if (!sessionWasCurrent || !session.alive) await closeSession(held, agent, result);
+  if (!sessionWasCurrent || !session.alive) await held.end(agent, session);
   const facts = { ...factsOf(turn, ending, result), said: null, untaken: true };
   if (ref === null) return { ...facts, session: null };
   // Unless the agent says that it stored the refusal, its position is unchanged. If it moved, somebody else moved it.
@@ -259,12 +259,6 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
     closeReason: sessionWasCurrent ? null : 'it did not take the prompt that it was opened for',
   };
   return { ...facts, session: { ref, effect } };
-}
-
-/** Closes the session. The end of the turn writes its new state. */
-async function closeSession(held: Held, agent: Agent, { session }: AttemptResult): Promise<void> {
-  held.forgetLive(agent.name);
-  await session.close();
 }
 
 /** What was added to the agent's own transcript file, and its adapter's note: stored with the end of the turn. */

@@ -61,7 +61,7 @@ interface Run {
   readonly agent: Agent;
   readonly traits: AgentTraits;
   readonly restoring: RestoreSettings;
-  /** What the conversation has chosen, and that with what the turn itself has chosen (R7). */
+  /** The choices of the conversation; and these together with the turn's own (R7). */
   readonly kept: Choices;
   readonly choices: Choices;
   readonly signal: TurnSignal;

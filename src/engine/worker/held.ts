@@ -28,6 +28,9 @@ import type { Slot, Slots } from './slots.ts';
  *               ▼                            ▼
  *             gone                         gone: given back or lost, and no longer held
  *
+ * Beside its state it has what every state needs: the lease, the sandbox and the sessions that are open in it, the slot (only while there
+ * is work, or once it is due), and the errands that wait until no turn runs. Only the methods below change these.
+ *
  * A notification is kept until the worker looks for a turn: it looks once more before the conversation rests. A warm conversation with
  * an open turn, for which there was no slot, is due.
  */
@@ -354,6 +357,12 @@ export class Held {
   /** The agent's session ends, or has ended, and whoever calls this writes its new state. */
   forgetLive(agent: string): void {
     this.#live.delete(agent);
+  }
+
+  /** Ends a session and keeps it no longer. The caller writes its new state, unless it was never recorded. */
+  async end(agent: Agent, session: AgentSession, { force = false } = {}): Promise<void> {
+    if (this.#live.get(agent.name)?.session === session) this.forgetLive(agent.name);
+    await (force ? session.kill() : session.close());
   }
 
   /** The living session of an agent; null: there is none, or its process has ended. */
