@@ -63,7 +63,7 @@ export async function launchChromium(): Promise<Browser | string> {
   const { chromium } = await import('playwright-core');
   // Chromium does not start as root with its sandbox, and the tests load only our own pages. Other checks stay on: some tests are about CORS.
   const options = { executablePath: program.path, chromiumSandbox: false, args: ['--disable-gpu'] };
-  // Other tests send signals to this process. Playwright would end it then.
+  // Other tests send signals to this process. Playwright would then close the browser, or end the process.
   const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
   return chromium.launch({
     ...options,

@@ -58,7 +58,7 @@ server.test(
       .getByText('Failed')
       .waitFor();
     expect(await section(page, 'Needs you').count()).toBe(0);
-    // This agent cannot resume, so a restore by that rung fails.
+    // The sessions of this agent end with its process, so the rung resume fails.
     const forgetting = (await server.tl()).conversation('forgetting');
     await forgetting.kill();
     await expect(forgetting.ask('Again', { restore: { rung: 'resume' } })).rejects.toThrow();
