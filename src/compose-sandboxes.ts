@@ -70,7 +70,7 @@ function rented(settings: VendorSettings, place: string, home: string): Sandboxe
 }
 
 async function vendorOf({ kind, account }: VendorSettings, options: VendorOptions): Promise<Vendor> {
-  const { installed } = await import('./sandboxes/vendors/vendor.ts');
+  const { installed } = await import('./sandboxes/shared/installed.ts');
   if (kind === 'e2b') {
     const { e2bVendor } = await import('./sandboxes/vendors/e2b.ts');
     return e2bVendor(await installed('e2b', () => import('e2b')), options, account?.key ?? null);

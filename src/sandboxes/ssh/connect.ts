@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { connect as connectSocket, type Socket } from 'node:net';
 import type { Client, ConnectConfig } from 'ssh2';
 import { ThroughlineError } from '../../core/errors.ts';
+import { installed } from '../shared/installed.ts';
 import { algorithmsOf, fingerprint, type KnownKeys, keysIn, parseHostKey, typeOf } from './host-keys.ts';
 
 export interface SshSettings {
@@ -22,14 +23,9 @@ const CONNECT_MS = 15_000;
 const unavailable = (message: string, hint: string, cause?: unknown) =>
   new ThroughlineError('agent_unavailable', message, { hint, cause });
 
-/** Throws `agent_unavailable` with the line that installs it. */
 async function loadSsh(): Promise<Ssh> {
-  try {
-    const { default: ssh } = await import('ssh2');
-    return ssh;
-  } catch (cause) {
-    throw unavailable('Sandboxes on other machines need the package "ssh2".', 'Install it: npm install ssh2', cause);
-  }
+  const { default: ssh } = await installed('ssh2', () => import('ssh2'));
+  return ssh;
 }
 
 export function machineName({ user, host, port }: Pick<SshSettings, 'user' | 'host' | 'port'>): string {

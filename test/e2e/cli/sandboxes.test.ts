@@ -83,9 +83,9 @@ test.each([
   ],
   [
     'ssh',
-    3,
+    2,
     { host: '127.0.0.1', user: 'nobody', hostKey: 'ssh-ed25519 AAAA' },
-    'need the package "ssh2"',
+    'need the package ssh2',
     'npm install ssh2',
   ],
   ['vercel', 2, {}, 'need the package @vercel/sandbox', 'npm install @vercel/sandbox'],
