@@ -65,9 +65,12 @@ const LOADED_WHEN_USED = {
     'src/stores/shared/content.ts',
     'src/stores/shared/sessions.ts',
     'src/stores/shared/totals.ts',
+    'src/stores/shared/writing/claim.ts',
+    'src/stores/shared/writing/commit.ts',
+    'src/stores/shared/writing/sessions.ts',
+    'src/stores/shared/writing/totals.ts',
     'src/stores/sqlite/conversations/ledger.ts',
     'src/stores/sqlite/turns/claim.ts',
-    'src/stores/sqlite/turns/commit.ts',
   ],
   // What most turns do not use.
   seldom: [
@@ -99,6 +102,7 @@ const LOADED_WHEN_USED = {
     'src/sandboxes/shared/isolated/visible.ts',
     'src/stores/shared/tasks.ts',
     'src/stores/shared/verbs/census.ts',
+    'src/stores/shared/writing/imported.ts',
     'src/stores/sqlite/conversations/copy.ts',
     'src/stores/sqlite/conversations/verify.ts',
   ],

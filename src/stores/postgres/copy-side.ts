@@ -3,7 +3,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { Chain, CopiedRow, CopiedValue, CopySide, CopySource, CopyTarget } from '../shared/copy/side.ts';
 import { RECORD, type RecordRow } from '../shared/rows.ts';
 import { searchedTexts, wordsOf } from '../shared/search.ts';
-import { readRecord } from './conversations/content.ts';
+import { readRecord } from '../shared/verbs/reading.ts';
 import { FORGET } from './conversations/erase.ts';
 import { firstBroken } from './conversations/verify.ts';
 import { numbered } from './plans.ts';
@@ -11,6 +11,7 @@ import { type Client, Server, Sql, STORE_NAME, type Value } from './server/conne
 import { openFault, storageFault, violated } from './server/faults.ts';
 import { TIME } from './server/transaction.ts';
 import { LOCK, upgrade } from './server/upgrade.ts';
+import { carryOut } from './steps.ts';
 
 // A PostgreSQL database as one side of a copy between stores (`stores/shared/copy`), on one connection.
 
@@ -176,7 +177,7 @@ async function put(sql: Sql, table: string, key: readonly string[], rows: readon
   if (table !== 'records') return;
   const turns = rows.map(({ turn }) => turn as number);
   for (const row of await sql.all<RecordRow>(RECORDS, turns)) {
-    const record = await readRecord(sql, row);
+    const record = await carryOut(sql, readRecord(row));
     const words = wordsOf(searchedTexts(record).join('\n'));
     await sql.changed(PUT_WORDS, row.turn, row.owner, words);
   }

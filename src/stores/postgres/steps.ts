@@ -23,6 +23,7 @@ export async function carryOut<T>(sql: Sql | TxSql, steps: Steps<T>): Promise<T>
 function answerTo(sql: Sql | TxSql, step: Step): unknown {
   if (step.how === 'act') return step.act();
   if (step.how === 'contents') return contentsOf(sql, step.owner, step.values);
+  if (step.how === 'together') return Promise.all(step.steps.map((steps) => carryOut(sql, steps)));
   const { how, text, values } = step;
   switch (how) {
     case 'one':
@@ -36,7 +37,7 @@ function answerTo(sql: Sql | TxSql, step: Step): unknown {
     case 'lock':
       return (sql as TxSql).run(numbered(`${text} FOR UPDATE`), ...values);
     case 'run':
-      return (sql as TxSql).run(numbered(text), ...values);
+      return (sql as TxSql).runUnlessTaken(step.taken, numbered(text), ...values);
   }
 }
 
@@ -50,9 +51,18 @@ export function writer<A extends unknown[], T>(verb: (tx: StepTx, ...args: A) =>
   return (tx: Tx, ...args: A): Promise<T> => carryOut(tx.sql, verb(stepTx(tx), ...args));
 }
 
-/** Of a transaction that has begun. */
-export function stepTx({ now, monotonic, moved }: Tx): StepTx {
-  return { now, monotonic, moved, isTaken: (error) => violated(error) !== null };
+export function stepTx(tx: Tx): StepTx {
+  return {
+    // Before the transaction has begun they are not known.
+    get now() {
+      return tx.now;
+    },
+    get monotonic() {
+      return tx.monotonic;
+    },
+    moved: tx.moved,
+    isTaken: (error) => violated(error) !== null,
+  };
 }
 
 export function stepAccess(access: Access): StepAccess {

@@ -29,7 +29,11 @@ import {
 import { answer, requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
 import * as shared from '../shared/verbs/reading.ts';
 import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
-import { ensureConversation, findByKey, findConversation, listConversations } from './conversations/conversations.ts';
+import { nextTurn } from '../shared/writing/claim.ts';
+import { commit } from '../shared/writing/commit.ts';
+import { enqueue, ensureConversation } from '../shared/writing/enqueue.ts';
+import { spendingOf } from '../shared/writing/totals.ts';
+import { findByKey, findConversation, listConversations } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation } from './conversations/erase.ts';
 import { verify } from './conversations/verify.ts';
@@ -45,21 +49,19 @@ import { upgrade } from './server/upgrade.ts';
 import { carryOut, stepAccess } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
 import { changing } from './turns/changing.ts';
-import { claim, claimable, claimNamed, nextReady, nextTurn } from './turns/claim.ts';
-import { commit } from './turns/commit.ts';
-import { enqueue } from './turns/enqueue.ts';
+import { claim, claimable, claimNamed, nextReady } from './turns/claim.ts';
 import * as leases from './turns/leases.ts';
-import { spending } from './turns/totals.ts';
 
 /*
  * The Store port on a PostgreSQL database, which any number of processes of any number of machines may share. This file says which
  * function serves which verb. They are in
  *
- *   steps.ts         runs what is written once for all stores (`stores/shared/verbs`): keys, sandboxes, tasks, the queue, most reads
+ *   steps.ts         runs what is written once for all stores: in `stores/shared/writing` what turns write, in `stores/shared/verbs` keys,
+ *                    sandboxes, tasks, changes of the queue, most reads
  *   plans.ts         how the server plans statements, and which plans are kept
  *   server/          the database itself: connections, transactions, reads of many at once, faults, the bell, bringing the schema up to date
  *   conversations/   a conversation's rows, its ledger (numbered events); copying, erasing, checking the chain
- *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
+ *   turns/           which conversation is claimed next, and leases
  *   reading/         what is read here in a way of its own: pages of events, search, the census for doctor
  *   tasks/           the TaskStore port, in the same database
  *   migrations/      the schema
@@ -166,7 +168,7 @@ function conversations(access: Access): ConversationStore {
       const { key } = spec;
       const known = key === null ? null : await access.look((sql) => findByKey(sql, owner, key));
       if (known !== null) return { conversation: known, created: false };
-      return access.write((tx) => ensureConversation(tx, owner, spec));
+      return access.write((tx) => changing(ensureConversation)(tx, owner, spec));
     },
     findConversation: access.looking(findConversation),
     listConversations: access.reading(listConversations),
@@ -184,7 +186,7 @@ function conversations(access: Access): ConversationStore {
 function turns(access: Access): TurnStore & WriteStore & PermissionStore {
   const steps = stepAccess(access);
   return {
-    enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => enqueue(tx, owner, turn)),
+    enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => changing(enqueue)(tx, owner, turn)),
     agentFor: steps.looking(shared.agentFor),
     requestCancel: access.writing(changing(requestCancel)),
     queued: steps.reading(shared.queued),
@@ -196,7 +198,7 @@ function turns(access: Access): TurnStore & WriteStore & PermissionStore {
     told: steps.reading(told),
     outline: steps.reading(shared.outline),
     turns: steps.reading(shared.turns),
-    commit: (fence, ...args) => access.writeIn(fence.conversation, (tx) => commit(tx, fence, ...args)),
+    commit: (fence, ...args) => access.writeIn(fence.conversation, (tx) => changing(commit)(tx, fence, ...args)),
     answer: access.writing(changing(answer)),
     permissions: access.reading(reads.permissions),
     findPermission: steps.reading(shared.findPermission),
@@ -204,6 +206,7 @@ function turns(access: Access): TurnStore & WriteStore & PermissionStore {
 }
 
 function leasing(access: Access): LeaseStore {
+  const steps = stepAccess(access);
   const monotonic = async (sql: Sql) => (await access.times(sql)).monotonic;
   return {
     async next(request, most) {
@@ -218,12 +221,12 @@ function leasing(access: Access): LeaseStore {
       const found = await access.look(async (sql) => claimable(sql, request, await monotonic(sql)));
       return found === null ? null : access.write((tx) => claim(tx, request));
     },
-    nextTurn: (fence, agents) => access.look(async (sql) => nextTurn(sql, fence, agents, await monotonic(sql))),
+    nextTurn: steps.lookingAt(nextTurn),
     renew: (fences, leaseMs) => leases.renew(access, fences, leaseMs),
     release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
     workers: access.looking(leases.workers),
     forgetWorker: access.writing(changing(forgetWorker)),
-    ...placeStore(stepAccess(access)),
+    ...placeStore(steps),
     holdings: (owner, limit) => access.read(async (sql) => leases.holdings(sql, owner, limit, await monotonic(sql))),
     standings: (owner, ids) => access.look(async (sql) => leases.standings(sql, owner, ids, await monotonic(sql))),
   };
@@ -248,10 +251,7 @@ function history(access: Access): HistoryStore & UsageStore {
     verify: access.heavyReading('check', verify),
     usage: steps.reading(usageDays),
     spending: (owner, id) =>
-      access.look(async (sql) => {
-        const [no, { now }] = [await carryOut(sql, shared.conversationNo(owner, id)), await access.times(sql)];
-        return spending(sql, owner, no, now);
-      }),
+      access.look(async (sql) => carryOut(sql, spendingOf(owner, id, (await access.times(sql)).now))),
   };
 }
 

@@ -30,6 +30,12 @@ export interface LeaseRow {
   readonly sandbox: string;
 }
 
+/** Without a condition. */
+export const LEASE = `
+  SELECT l.conv, l.owner, l.driver, l.place, l.next_n, l.next_seq, l.chain, l.head, l.history, l.epoch, l.pending, l.worker, l.ready_at,
+    c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
+  FROM leases l JOIN conversations c ON c.no = l.conv`;
+
 /** The number of a write within its epoch. Its events are numbered by `part`. */
 export interface Stamp {
   readonly epoch: number;

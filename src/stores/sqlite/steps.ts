@@ -1,7 +1,7 @@
 import type { Step, StepAccess, Steps, StepTx } from '../shared/verbs/steps.ts';
 import type { Access } from './file/access.ts';
 import type { Database } from './file/database.ts';
-import { isConstraint } from './file/faults.ts';
+import { isConstraint, unlessTaken } from './file/faults.ts';
 import type { Tx } from './file/write-queue.ts';
 import type { AsideVerb } from './reading/aside.ts';
 
@@ -23,6 +23,7 @@ export function carryOut<T>(db: Database, steps: Steps<T>): T {
 function answerTo(db: Database, step: Step): unknown {
   if (step.how === 'act') return step.act();
   if (step.how === 'contents') return db;
+  if (step.how === 'together') return step.steps.map((steps) => carryOut(db, steps));
   const { how, text, values } = step;
   switch (how) {
     case 'one':
@@ -32,8 +33,11 @@ function answerTo(db: Database, step: Step): unknown {
     case 'insert':
       return db.run(text, ...values).no;
     case 'changed':
-    case 'run':
       return db.run(text, ...values).changes;
+    case 'run':
+      return step.taken === undefined
+        ? db.run(text, ...values)
+        : unlessTaken(step.taken, () => db.run(text, ...values));
     case 'lock':
       return;
   }

@@ -28,13 +28,11 @@ import {
 import { answer, requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
 import * as shared from '../shared/verbs/reading.ts';
 import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
-import {
-  conversationNo,
-  ensureConversation,
-  findByKey,
-  findConversation,
-  listConversations,
-} from './conversations/conversations.ts';
+import { nextTurn } from '../shared/writing/claim.ts';
+import { commit } from '../shared/writing/commit.ts';
+import { enqueue, ensureConversation } from '../shared/writing/enqueue.ts';
+import { spendingOf } from '../shared/writing/totals.ts';
+import { findByKey, findConversation, listConversations } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
 import { endUnfinished } from './conversations/unfinished.ts';
@@ -52,20 +50,18 @@ import { search } from './reading/search.ts';
 import { carryOut, stepAccess } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
 import { changing } from './turns/changing.ts';
-import { claim, claimable, nextReady, nextTurn } from './turns/claim.ts';
-import { commit } from './turns/commit.ts';
-import { enqueue } from './turns/enqueue.ts';
+import { claim, claimable, nextReady } from './turns/claim.ts';
 import { holdings, release, renew, standings, workers } from './turns/leases.ts';
-import { spending } from './turns/totals.ts';
 
 /*
  * The Store port on one SQLite file. This file says which function serves which verb. They are in
  *
- *   steps.ts         runs what is written once for all stores (`stores/shared/verbs`): keys, sandboxes, tasks, the queue, most reads
+ *   steps.ts         runs what is written once for all stores: in `stores/shared/writing` what turns write, in `stores/shared/verbs` keys,
+ *                    sandboxes, tasks, changes of the queue, most reads
  *   file/            the database itself: opening it, access to it, its faults, the write queue (group commit), the bell
  *   loss/            what notices that stored data is gone: the identity of the files, the high-water mark
  *   conversations/   a conversation's rows, its ledger (numbered events), their hash chain; copying, erasing
- *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
+ *   turns/           which conversation is claimed next, and leases
  *   reading/         what is read here in a way of its own: pages of events, search, the census for doctor
  *   tasks/           the TaskStore port, in the same file
  *   migrations/      the schema
@@ -131,7 +127,7 @@ function conversations(access: Access): ConversationStore {
       const { key } = spec;
       const known = key === null ? null : await access.read((db) => findByKey(db, owner, key));
       if (known !== null) return { conversation: known, created: false };
-      return access.write((tx) => ensureConversation(tx, owner, spec));
+      return access.write((tx) => changing(ensureConversation)(tx, owner, spec));
     },
     findConversation: access.reading(findConversation),
     listConversations: access.paging('listConversations', listConversations),
@@ -150,7 +146,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
   const { clock } = access;
   const steps = stepAccess(access);
   return {
-    enqueue: access.writing(enqueue),
+    enqueue: access.writing(changing(enqueue)),
     agentFor: steps.reading(shared.agentFor),
     requestCancel: access.writing(changing(requestCancel)),
     queued: steps.paging('queued', shared.queued),
@@ -172,7 +168,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
       if ((await access.read((db) => claimable(db, request, clock.monotonic()))) === null) return null;
       return access.write((tx) => claim(tx, request));
     },
-    nextTurn: (fence, agents) => access.read((db) => nextTurn(db, fence, agents, clock.monotonic())),
+    nextTurn: (...args) => steps.lookingAt(nextTurn)(...args),
     renew: access.renewing(renew),
     release: access.writing(release),
     workers: access.reading(workers),
@@ -180,7 +176,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     ...placeStore(steps),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
     standings: (owner, ids) => standingsInParts(access, owner, ids),
-    commit: (fence, counter, writes) => access.write((tx) => commit(tx, fence, counter, writes), fence.conversation),
+    commit: (fence, ...args) => access.write((tx) => changing(commit)(tx, fence, ...args), fence.conversation),
 
     answer: access.writing(changing(answer)),
     permissions: access.paging('permissions', reads.permissions),
@@ -202,8 +198,7 @@ function history(access: Access): HistoryStore & UsageStore {
     search: access.aside('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
     usage: steps.paging('usageDays', usageDays),
-    spending: (owner, id) =>
-      access.read((db) => spending(db, owner, conversationNo(db, owner, id), access.clock.now())),
+    spending: (owner, id) => access.read((db) => carryOut(db, spendingOf(owner, id, access.clock.now()))),
   };
 }
 

@@ -1,15 +1,13 @@
 import { CONVERSATION_STATES, type Conversation, type TitleSource } from '../../../core/conversation.ts';
-import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
-import { conversationTaken, keyTaken, noConversation, takesTitle } from '../../shared/ledger.ts';
+import { conversationTaken, keyTaken, noConversation } from '../../shared/ledger.ts';
 import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
 import { Collision } from '../../shared/verbs/steps.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
-import { violated } from '../server/faults.ts';
 import { pageOfReadable } from './content.ts';
 import { Ledger } from './ledger.ts';
 
@@ -39,8 +37,6 @@ const INSERT_LEASE = `
   VALUES ($1, $2, $3, $4, 1, 1, $5, 0, 0, 0, 0, NULL, NULL)`;
 const INSERT_TOTALS = `
   INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES ($1, $2, 0, 0, 0, $3)`;
-const SET_TITLE =
-  "UPDATE conversations SET title = $1, title_source = $2, title_words = array_to_tsvector(string_to_array($4, ' ')) WHERE no = $3";
 
 export async function findConversation(sql: Sql, owner: string, idOrKey: string): Promise<Conversation | null> {
   if (!isName(idOrKey)) return null;
@@ -81,22 +77,6 @@ export async function listConversations(sql: Sql, owner: string, page: ListPage)
   return pageOfReadable(sql, limit, fetch, conversationOf);
 }
 
-export async function ensureConversation(tx: Tx, owner: string, spec: NewConversation) {
-  const known = spec.key === null ? null : await findByKey(tx.sql, owner, spec.key);
-  if (known !== null) return { conversation: known, created: false };
-  const ledger = await createConversation(tx, owner, spec);
-  await ledger.save();
-  return { conversation: conversationOf(await conversationRow(tx.sql, owner, spec.id)), created: true };
-}
-
-/** A new conversation with its first event, which is not saved yet. */
-export async function createConversation(tx: Tx, owner: string, spec: NewConversation): Promise<Ledger> {
-  const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
-  const ledger = await insertConversation(tx, owner, spec, named);
-  ledger.append('conversation.created', null, { key: spec.key, agent: spec.agent, cwd: spec.cwd });
-  return ledger;
-}
-
 /** A new conversation without events. Throws `conflict` when its id is taken; when its key is, the transaction begins again and finds it. */
 export async function insertConversation(
   tx: Tx,
@@ -104,6 +84,7 @@ export async function insertConversation(
   spec: NewConversation,
   named: { title: string; source: TitleSource } | null,
 ): Promise<Ledger> {
+  await tx.begun;
   const { sql, now } = tx;
   const { id, key, agent, driver, sandbox, cwd, place } = spec;
   const { title, source } = named ?? ({ title: '', source: 'none' } as const);
@@ -112,7 +93,7 @@ export async function insertConversation(
   const settings = [JSON.stringify(spec.restore), limits, choices];
   const { no } = (await sql.one<{ no: number }>(NEXT_NO, id)) as { no: number };
   const where = [driver, sandbox, cwd, place];
-  sql.runOr(
+  sql.runUnlessTaken(
     takenConversation,
     INSERT,
     ...[owner, id, key, title, source, wordsOf(title).join(' '), agent, ...where, ...settings, now, no],
@@ -137,26 +118,11 @@ export async function insertConversation(
   });
 }
 
-function takenConversation(fault: unknown): unknown {
-  if (violated(fault) === 'conversations_key') return new Collision();
-  return violated(fault) === null ? fault : conversationTaken();
+function takenConversation(index: string): Error {
+  return index === 'conversations_key' ? new Collision() : conversationTaken();
 }
 
 /** Throws `conflict`. */
 export async function checkKeyIsFree(sql: Sql, owner: string, key: string | null): Promise<void> {
   if (key !== null && (await findByKey(sql, owner, key)) !== null) throw keyTaken(key);
-}
-
-/** The first prompt names a conversation that nobody has named. */
-export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
-  const title = titleOf(prompt);
-  if (title !== '') giveTitle(ledger, title, 'prompt');
-}
-
-export function giveTitle(ledger: Ledger, title: string, source: TitleSource): boolean {
-  const { tx, row } = ledger;
-  if (!takesTitle(row, title, source)) return false;
-  tx.sql.run(SET_TITLE, title, source, row.conv, wordsOf(title).join(' '));
-  ledger.append('conversation.titled', null, { title, source });
-  return true;
 }

@@ -1,8 +1,12 @@
-import { conversationState, type StateFacts } from '../../../core/conversation.ts';
+import { conversationState, type StateFacts, type TitleSource } from '../../../core/conversation.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
+import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { TurnState } from '../../../core/turn/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
+import type { Json, Separated } from '../../shared/content.ts';
 import {
+  LEASE,
   type LeaseRow,
   nextEvent,
   noConversation,
@@ -10,18 +14,13 @@ import {
   type TurnName,
   underFence,
 } from '../../shared/ledger.ts';
-import type { TurnRow } from '../../shared/rows.ts';
-import type { SessionName } from '../../shared/sessions.ts';
+import { searchedTexts, wordsOf } from '../../shared/search.ts';
+import type { StepValue, Taken } from '../../shared/verbs/steps.ts';
+import { NEW_TURN, SharedLedger } from '../../shared/writing/ledger.ts';
 import type { Tx } from '../server/access.ts';
-import type { Sql } from '../server/connect.ts';
 
 // Locks both rows, so that they are read again after a wait. NO KEY: rows that refer to them can be added meanwhile.
-const LEASE = `
-  SELECT l.conv, l.owner, l.driver, l.place, l.next_n, l.next_seq, l.chain, l.head, l.history, l.epoch, l.pending, l.worker, l.ready_at,
-    c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
-  FROM leases l JOIN conversations c ON c.no = l.conv`;
-const READ_BY_ID = `${LEASE} WHERE c.id = $1`;
-const BY_ID = `${READ_BY_ID} FOR NO KEY UPDATE`;
+const BY_ID = `${LEASE} WHERE c.id = $1 FOR NO KEY UPDATE`;
 const BY_NO = `${LEASE} WHERE l.conv = $1 FOR NO KEY UPDATE`;
 const UNLESS_LOCKED = `${BY_NO} SKIP LOCKED`;
 const BY_ID_UNLESS_LOCKED = `${BY_ID} SKIP LOCKED`;
@@ -35,16 +34,43 @@ const ADD_EVENT = `
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
 const OLDEST_OPEN = 'SELECT state FROM turns WHERE conv = $1 AND ended_at IS NULL ORDER BY n LIMIT 1';
 
-export type NumberedTurn = TurnName & { readonly n: number };
+/** A number for a new turn. Its id makes the statement one for each of many (many.ts). */
+const NEXT_NO = "SELECT $1::text AS id, nextval('turns_no_seq') AS no";
+const INSERT_TURN = `
+  INSERT INTO turns (${NEW_TURN}, new_session, no, state, attempt, was_sent, cancel_requested)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'queued', 0, 0, 0)`;
+/** Of two that choose the same id at the same moment, one waits for the other. */
+const LOCK_ID = "SELECT pg_advisory_xact_lock(hashtextextended('session:' || $1, 0))";
+const ID_USED = `
+  SELECT 1 FROM sessions WHERE id = $1 UNION ALL
+  SELECT 1 FROM turns WHERE ended_at IS NULL AND new_session IS NOT NULL AND new_session = $1 LIMIT 1`;
+const INSERT_RECORD = `
+  INSERT INTO records (turn, owner, conv, n, place, body, body_refs, unknown_before) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const INSERT_WORDS =
+  "INSERT INTO words (turn, owner, lexemes) VALUES ($1, $2, array_to_tsvector(string_to_array($3, ' ')))";
+/** The sum as `addUsage` and `JSON.stringify` would write it, so that the row need not be read first. */
+const SUM = `format('{${Object.keys(NO_USAGE)
+  .map((name) => `"${name}":%s`)
+  .join(',')}}', ${Object.keys(NO_USAGE)
+  .map((name) => `coalesce((d.usage::json->>'${name}')::numeric, 0) + (excluded.usage::json->>'${name}')::numeric`)
+  .join(', ')})`;
+const ADD_DAY = `
+  INSERT INTO usage_days AS d (owner, day, agent, turns, usage) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (owner, day, agent) DO UPDATE SET turns = d.turns + excluded.turns, usage = ${SUM}`;
+// DO UPDATE also locks contents that are known: nobody deletes them as unused before they are linked.
+const KEEP = `
+  INSERT INTO contents (owner, hash, body)
+  SELECT DISTINCT ON (c.owner, c.hash) c.owner, c.hash, c.body FROM unnest($1::text[], $2::text[], $3::text[]) AS c (owner, hash, body)
+  ORDER BY c.owner, c.hash ON CONFLICT (owner, hash) DO UPDATE SET hash = excluded.hash`;
+const LINK = `
+  INSERT INTO content_links (turn, content, owner) SELECT $1, no, owner FROM contents WHERE owner = $2 AND hash = ANY($3::text[])
+  ON CONFLICT DO NOTHING`;
+const SET_TITLE =
+  "UPDATE conversations SET title = $1, title_source = $2, title_words = array_to_tsvector(string_to_array($4, ' ')) WHERE no = $3";
 
-/** What a write needs to know of its turn. */
-export type BegunTurn = Pick<TurnRow, 'no' | 'id' | 'n' | 'state' | 'agent' | 'attempt' | 'sent'>;
-
-/** What a turn needs to know of its session. */
-export interface UsedSession extends Omit<SessionName, 'no'> {
-  readonly ref: string;
-  readonly unread: number;
+interface Spent {
   readonly turns: number;
+  readonly usage: Usage;
 }
 
 interface NewEvent extends ReturnType<typeof nextEvent> {
@@ -54,38 +80,15 @@ interface NewEvent extends ReturnType<typeof nextEvent> {
   readonly stamp: Stamp | null;
 }
 
-/**
- * A conversation within one transaction, which has it alone: numbers its events, and holds its hot row and the new events until
- * `save`.
- */
-export class Ledger {
-  readonly tx: Tx;
-  readonly row: LeaseRow;
-  /** The holder of the lease writes. */
-  readonly #own: boolean;
-  /** Turns by their ids: a commit mostly names the same one again and again. */
-  readonly names = new Map<string, NumberedTurn>();
-  /** What was written here, by id: turns, sessions, receipts. In a shared transaction it cannot be read again. */
+/** A conversation within one transaction. Holds its new events until `save`. */
+export class Ledger extends SharedLedger<Tx> {
+  /** What was written here. In a shared transaction it cannot be read again. */
   readonly #written = new Set<string>();
-  /** The turn that began here, as it is then. */
-  begun: BegunTurn | null = null;
-  /** Sessions that were opened or used here, by our reference, as they are then. */
-  readonly sessions = new Map<string, UsedSession>();
-  readonly #before: Pick<LeaseRow, 'state' | 'last_agent'>;
   readonly #events: NewEvent[] = [];
   /** Undefined: the state of the conversation stays. */
   #last: StateFacts['last'] | undefined;
-  #isTouched = false;
   /** Of the oldest open turn, after what was written here; undefined: it has to be read. */
   #open: TurnState | undefined;
-
-  constructor(tx: Tx, row: LeaseRow, own = false) {
-    this.tx = tx;
-    this.row = row;
-    this.#own = own;
-    const { state, last_agent } = row;
-    this.#before = { state, last_agent };
-  }
 
   /** The owner's conversation. Throws `not_found`. */
   static async of(tx: Tx, owner: string, conversation: string): Promise<Ledger> {
@@ -122,22 +125,19 @@ export class Ledger {
     return new Ledger(tx, underFence(await Ledger.#lock(tx, fence.conversation), fence), true);
   }
 
-  /** Its row, read only. Throws `lease_lost`. */
-  static async read(sql: Sql, fence: Fence): Promise<LeaseRow> {
-    return underFence(await sql.one<LeaseRow>(READ_BY_ID, fence.conversation), fence);
-  }
-
-  /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
   append<K extends EventKind>(kind: K, turn: TurnName | null, payload: EventPayloads[K], stamp?: Stamp): number {
     const { row, tx } = this;
     const event = nextEvent(row, tx.now, kind, turn, payload);
     const numbered = stamp === undefined ? null : { ...stamp, part: stamp.part++ };
     this.#events.push({ ...event, turn: turn?.no ?? null, kind, chain: row.chain, stamp: numbered });
-    tx.moved(row.id, this.#own);
+    tx.moved(row.id, this.own);
     return event.seq;
   }
 
-  /** Call it before something is read that may have been written here. Throws when it was, and cannot be read yet. */
+  alone(): void {
+    this.tx.alone();
+  }
+
   reads(what: string): void {
     if (this.#written.has(what)) this.tx.alone();
   }
@@ -146,19 +146,6 @@ export class Ledger {
     this.#written.add(what);
   }
 
-  /** Moves it to the top of the list of conversations. */
-  touch(): void {
-    this.#isTouched = true;
-  }
-
-  /** A turn was accepted. Behind others it does not change the state of the conversation. */
-  accepted(): void {
-    this.row.pending += 1;
-    if (this.row.pending === 1) this.#open = 'queued';
-    if (this.row.pending === 1 || this.#last !== undefined) this.#last = null;
-  }
-
-  /** Call it when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: the state of the oldest open turn then. */
   restate(last: StateFacts['last'] = null, open?: TurnState): void {
     this.#open = open;
     this.#last = last;
@@ -169,13 +156,13 @@ export class Ledger {
     if (this.#last !== undefined) row.state = conversationState({ open: await this.#oldest(), last: this.#last });
     const { conv, owner, next_n, next_seq, chain, head, history, epoch, pending, ready_at, worker, state, last_agent } =
       row;
-    const isListed = this.#isTouched || state !== this.#before.state || last_agent !== this.#before.last_agent;
+    const isListed = this.isTouched || state !== this.before.state || last_agent !== this.before.last_agent;
     for (const { seq, turn, kind, json, salt, chain: upTo, stamp } of this.#events.splice(0)) {
       const written = [stamp?.epoch ?? null, stamp?.counter ?? null, stamp?.part ?? null];
       tx.sql.run(ADD_EVENT, owner, conv, seq, turn, kind, tx.now, json, salt, upTo, ...written);
     }
     tx.sql.run(SAVE, conv, next_n, next_seq, chain, head, history, epoch, pending, ready_at, worker);
-    if (isListed) tx.sql.run(SAVE_LISTED, conv, state, last_agent, this.#isTouched ? tx.now : null);
+    if (isListed) tx.sql.run(SAVE_LISTED, conv, state, last_agent, this.isTouched ? tx.now : null);
   }
 
   /** The state of the oldest open turn; null: none is open. */
@@ -184,5 +171,51 @@ export class Ledger {
     if (this.#open !== undefined) return this.#open;
     this.tx.alone();
     return (await this.tx.sql.one<{ state: TurnState }>(OLDEST_OPEN, this.row.conv))?.state ?? null;
+  }
+
+  async insertTurn(id: string, values: readonly StepValue[], newSession: string | null, taken: Taken): Promise<number> {
+    const { sql } = this.tx;
+    const { no } = (await sql.one<{ no: number }>(NEXT_NO, id)) as { no: number };
+    sql.runUnlessTaken(taken, INSERT_TURN, ...values, newSession, no);
+    return no;
+  }
+
+  async sessionIdIsUsed(id: string): Promise<boolean> {
+    const { tx } = this;
+    tx.alone();
+    tx.sql.run(LOCK_ID, id);
+    return (await tx.sql.one(ID_USED, id)) !== undefined;
+  }
+
+  addRecord(turn: number, record: TurnRecord, { json, refs }: Json): void {
+    const { row, tx } = this;
+    row.head = record.n;
+    row.history += 1;
+    const unknown = record.unknownBefore ? 1 : 0;
+    tx.sql.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, json, refs, unknown);
+    tx.sql.run(INSERT_WORDS, turn, row.owner, wordsOf(searchedTexts(record).join('\n')).join(' '));
+  }
+
+  /** All conversations of an owner count in this row. */
+  addToDay(day: string, agent: string, { turns, usage }: Spent): void {
+    this.tx.last<Spent>({
+      ...{ text: ADD_DAY, key: [this.row.owner, day, agent], amount: { turns, usage: addUsage(NO_USAGE, usage) } },
+      add: (a, b) => ({ turns: a.turns + b.turns, usage: addUsage(a.usage, b.usage) }),
+      values: (all) => [all.turns, JSON.stringify(all.usage)],
+    });
+  }
+
+  linkContents(turn: number, hashes: readonly string[]): void {
+    if (hashes.length > 0) this.tx.sql.run(LINK, turn, this.row.owner, hashes);
+  }
+
+  protected keepContents(bodies: Separated['bodies']): void {
+    const hashes = [...bodies.keys()];
+    const owners = hashes.map(() => this.row.owner);
+    if (hashes.length > 0) this.tx.sql.runFirst(KEEP, owners, hashes, [...bodies.values()]);
+  }
+
+  protected saveTitle(title: string, source: TitleSource): void {
+    this.tx.sql.run(SET_TITLE, title, source, this.row.conv, wordsOf(title).join(' '));
   }
 }

@@ -4,8 +4,9 @@ import type { SearchHit } from '../../../ports/store/history.ts';
 import { pageOf } from '../../shared/page.ts';
 import type { RecordRow } from '../../shared/rows.ts';
 import { searchedWords, snippet, type TitleRow, titlesFirst, wordsOf } from '../../shared/search.ts';
-import { readRecord } from '../conversations/content.ts';
+import { readRecord } from '../../shared/verbs/reading.ts';
 import type { Sql } from '../server/connect.ts';
+import { carryOut } from '../steps.ts';
 
 // Newest first: the index has no places of words, so that there is no better order.
 const SEARCH = `
@@ -27,7 +28,7 @@ export async function search(sql: Sql, owner: string, query: string, limit: numb
   const rows = await sql.all<RecordRow & TitleRow>(SEARCH, match, owner, most);
   const hits: SearchHit[] = [];
   for (const row of rows) {
-    const record = await readRecord(sql, row).catch((error: unknown) => {
+    const record = await carryOut(sql, readRecord(row)).catch((error: unknown) => {
       if (!(error instanceof SyntaxError)) throw error;
       sql.onDamage(error);
     });

@@ -1,6 +1,6 @@
 import { isDamage } from '../../../core/errors.ts';
 import { News } from '../../shared/news.ts';
-import { type PoolClient, type Refusal, type Server, type Statement, TxSql, type Value } from './connect.ts';
+import { type PoolClient, type Server, type Statement, TxSql, type Value } from './connect.ts';
 import { isCollision, isLockedOut, storageFault } from './faults.ts';
 import { type Asked, joined } from './many.ts';
 import { sendTogether, sendWrites } from './together.ts';
@@ -163,8 +163,8 @@ class SharedSql extends TxSql {
     });
   }
 
-  /** `_refusal` is not needed: after a fault, the verb runs again in a transaction of its own. */
-  protected put(statement: Statement, _refusal?: Refusal): void {
+  /** What a refusal means is not needed: after a fault, the verb runs again in a transaction of its own. */
+  protected put(statement: Statement): void {
     this.writes.push(statement);
   }
 

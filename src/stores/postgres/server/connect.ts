@@ -4,8 +4,9 @@ import type { Client, CustomTypesConfig, Pool, PoolClient, QueryResult } from 'p
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import type { DamageReporter } from '../../shared/page.ts';
+import type { Taken } from '../../shared/verbs/steps.ts';
 import { KEEP_PLANS, nameOf } from '../plans.ts';
-import { openFault } from './faults.ts';
+import { openFault, violated } from './faults.ts';
 
 /** How long to wait for a connection: for one of the pool, or for the server to answer. */
 const CONNECT_MS = 10_000;
@@ -48,9 +49,6 @@ export class Sql implements DamageReporter {
   }
 }
 
-/** The error for the caller, from the fault of a statement. */
-export type Refusal = (fault: unknown) => unknown;
-
 /** The statements of one transaction. They run in the order in which they are given. */
 export abstract class TxSql extends Sql {
   /** A statement whose answer nobody needs: it is sent without waiting. Its fault is that of the transaction. */
@@ -58,9 +56,9 @@ export abstract class TxSql extends Sql {
     this.put({ text, values: values.map(storable) as Value[] });
   }
 
-  /** The same; `refusal` says what its fault means. */
-  runOr(refusal: Refusal, text: string, ...values: readonly Value[]): void {
-    this.put({ text, values: values.map(storable) as Value[] }, refusal);
+  /** The same; `taken` says what it means when a unique index refuses it. */
+  runUnlessTaken(taken: Taken | undefined, text: string, ...values: readonly Value[]): void {
+    this.put({ text, values: values.map(storable) as Value[] }, taken);
   }
 
   /**
@@ -72,7 +70,7 @@ export abstract class TxSql extends Sql {
     this.putFirst({ text, values: values.map(storable) as Value[] });
   }
 
-  protected abstract put(statement: Statement, refusal?: Refusal): void;
+  protected abstract put(statement: Statement, taken?: Taken): void;
 
   protected putFirst(statement: Statement): void {
     this.put(statement);
@@ -94,9 +92,10 @@ export class OwnSql extends TxSql {
     this.#send = send;
   }
 
-  protected put({ text, values }: Statement, refusal: Refusal = (fault) => fault): void {
+  protected put({ text, values }: Statement, taken?: Taken): void {
     const answer = this.#send(text, [...values]).catch((fault: unknown) => {
-      throw refusal(fault);
+      const index = violated(fault);
+      throw index === null || taken === undefined ? fault : taken(index, fault);
     });
     // `allAnswered` reports it; until then nobody waits for it.
     answer.catch(() => {});

@@ -1,29 +1,26 @@
 import { conversationOf } from '../../shared/rows.ts';
-import type { LedgerTx } from '../../shared/verbs/queue.ts';
-import type { Steps } from '../../shared/verbs/steps.ts';
-import { conversationRow, giveTitle } from '../conversations/conversations.ts';
+import type { Steps, StepTx } from '../../shared/verbs/steps.ts';
+import type { LedgerTx } from '../../shared/writing/ledger.ts';
+import { conversationRow, findByKey, insertConversation } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../server/access.ts';
 import { carryOut, stepTx } from '../steps.ts';
-import { addTurn } from './enqueue.ts';
-import { dropIdleWorker } from './leases.ts';
-import { goOn } from './permissions.ts';
-import { endLiving } from './sessions.ts';
+import { dropIdleWorker, registerWorker } from './leases.ts';
 
 /** A function that writes in conversations, from a verb in steps. */
-export function changing<A extends unknown[], T>(verb: (tx: LedgerTx<Ledger>, ...args: A) => Steps<T>) {
+export function changing<A extends unknown[], T>(verb: (tx: LedgerTx, ...args: A) => Steps<T>) {
   return (tx: Tx, ...args: A): Promise<T> => {
-    const shared: LedgerTx<Ledger> = {
-      ...stepTx(tx),
+    const shared: LedgerTx = Object.assign(stepTx(tx), {
+      alone: () => tx.alone(),
       ledgerOf: (owner, conversation) => Ledger.of(tx, owner, conversation),
       ledgerByNo: (conv) => Ledger.byNo(tx, conv),
+      ledgerUnder: (fence) => Ledger.under(tx, fence),
       conversation: async (owner, id) => conversationOf(await conversationRow(tx.sql, owner, id)),
+      findByKey: (owner, key) => findByKey(tx.sql, owner, key),
+      insertConversation: (owner, spec, named) => insertConversation(tx, owner, spec, named),
+      registerWorker: (worker) => registerWorker(tx, worker),
       dropIdleWorker: (worker) => dropIdleWorker(tx, worker),
-      giveTitle,
-      goOn,
-      endLiving,
-      addTurn: (ledger, added, agent) => addTurn(ledger, added, agent, null),
-    };
+    } satisfies Omit<LedgerTx, keyof StepTx>);
     return carryOut(tx.sql, verb(shared, ...args));
   };
 }

@@ -1,35 +1,13 @@
 import { DamagedRows, isDamage } from '../../../core/errors.ts';
-import { begun } from '../../../core/turn/turn.ts';
-import type {
-  Claim,
-  ClaimRequest,
-  Fence,
-  NextClaim,
-  NextLimits,
-  TurnFacts,
-  TurnToRun,
-} from '../../../ports/store/leases.ts';
-import type { LeaseRow, Stamp } from '../../shared/ledger.ts';
-import { conversationOf, limitPerDayOf, sessionOf, TURN, type TurnRow } from '../../shared/rows.ts';
-import { checkMayBegin } from '../../shared/turns.ts';
-import { lastMovedFrom } from '../../shared/verbs/places.ts';
-import { unknownPartsOf } from '../../shared/verbs/reading.ts';
-import { openInLease } from '../../shared/verbs/sandboxes.ts';
-import { readTurn } from '../conversations/content.ts';
-import { conversationRow } from '../conversations/conversations.ts';
-import { type BegunTurn, Ledger } from '../conversations/ledger.ts';
-import { sessionRows } from '../reading/reads.ts';
+import type { Claim, ClaimRequest, NextClaim, NextLimits } from '../../../ports/store/leases.ts';
+import { take } from '../../shared/writing/claim.ts';
+import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../server/access.ts';
 import { type Sql, TxSql, type Value } from '../server/connect.ts';
 import { storageFault } from '../server/faults.ts';
-import { carryOut } from '../steps.ts';
-import { dropIdleWorker, registerWorker } from './leases.ts';
-import { withdrawOpen } from './permissions.ts';
-import { endLiving } from './sessions.ts';
+import { changing } from './changing.ts';
 
 /*
- * Turns of a conversation run one after another. So only its oldest open turn can be running; all others are queued.
- *
  * A claim looks for a conversation without locking anything, locks it unless another transaction has it, and looks again whether it may
  * be claimed: another worker may have been faster. Then it tries the next one.
  */
@@ -68,10 +46,6 @@ const NAMED = `
   SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = $5 AND l.driver = $1 AND (l.ready_at IS NULL OR l.ready_at <= $2) AND l.place IN ($3, 'any')
     AND (l.pending = 0 OR ${KNOWN_AGENT})`;
-const OLDEST_OPEN = `${TURN} WHERE t.conv = $1 AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
-const OLDEST_OPEN_BY_ID = OLDEST_OPEN.replace('$1', '(SELECT no FROM conversations WHERE id = $1)');
-const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = $1";
-const BEGIN = "UPDATE turns SET state = 'running', attempt = $1, started_at = $2 WHERE no = $3";
 
 interface ReadyRow extends NextClaim {
   readonly conv: number;
@@ -144,7 +118,7 @@ export async function claim(tx: Tx, request: ClaimRequest): Promise<Claim | null
     const ledger = await Ledger.unlessLocked(tx, found.conv);
     const isReady =
       ledger !== null && (await tx.sql.one(STILL_READY, ...readiness(asked, tx.monotonic), found.conv)) !== undefined;
-    if (isReady) return orDamaged(found.conversation, () => take(ledger, request));
+    if (isReady) return orDamaged(found.conversation, () => changing(take)(tx, ledger, request));
     passed.push(found.conversation);
   }
 }
@@ -154,7 +128,7 @@ export async function claimNamed(tx: Tx, conversation: string, request: ClaimReq
   const ledger = await Ledger.find(tx, conversation);
   // Looked at when it is locked: another worker may have been faster.
   if (ledger === null || (await claimable(tx.sql, request, tx.monotonic)) === null) return null;
-  return orDamaged(conversation, () => take(ledger, request));
+  return orDamaged(conversation, () => changing(take)(tx, ledger, request));
 }
 
 async function orDamaged<T>(conversation: string, read: () => Promise<T>): Promise<T> {
@@ -165,92 +139,3 @@ async function orDamaged<T>(conversation: string, read: () => Promise<T>): Promi
     throw isDamage(fault) ? new DamagedRows(conversation, fault) : error;
   }
 }
-
-async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
-  const { row, tx } = ledger;
-  const before = row.worker;
-  row.epoch += 1;
-  row.ready_at = tx.monotonic + request.leaseMs;
-  // Sent at once: nothing between them changes what they find.
-  const [worker, oldest, movedFrom, conversation] = await Promise.all([
-    registerWorker(tx, request.worker),
-    tx.sql.one<TurnRow>(OLDEST_OPEN, row.conv),
-    carryOut(tx.sql, lastMovedFrom(row)),
-    conversationRow(tx.sql, row.owner, row.id),
-  ]);
-  row.worker = worker;
-  const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
-  if (oldest !== undefined && oldest.state !== 'queued') {
-    await withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
-  }
-  const ended = await endLiving(ledger);
-  const next = oldest === undefined || sent ? null : queueAgain(ledger, oldest);
-  const isBegun = next !== null && !request.withoutTurn;
-  if (isBegun) beginTurn(ledger, next);
-  const turn = isBegun ? begun(await readTurn(tx.sql, next), tx.now) : null;
-  const facts = isBegun ? await factsOf(tx.sql, row, next.agent, tx.monotonic, ended) : null;
-  await ledger.save();
-  if (before !== null && before !== row.worker) dropIdleWorker(tx, before);
-  return {
-    fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
-    conversation: conversationOf({ ...conversation, ...afterClaim(row) }),
-    turn,
-    facts,
-    movedFrom,
-    unfinished: sent ? { ...(await readTurn(tx.sql, oldest)), state: 'running' } : null,
-  };
-}
-
-/** Only the oldest open turn can ask, and its questions are withdrawn. */
-function afterClaim({ state, next_seq }: LeaseRow) {
-  return { state, lastSeq: next_seq - 1, openPermissions: 0 };
-}
-
-/** Its worker ended before anything was sent: the turn is queued again. */
-function queueAgain(ledger: Ledger, turn: TurnRow): TurnRow {
-  if (turn.state === 'queued') return turn;
-  ledger.tx.sql.run(REQUEUE, turn.no);
-  ledger.restate(null, 'queued');
-  ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
-  return turn;
-}
-
-export function beginTurn(ledger: Ledger, turn: BegunTurn, stamp?: Stamp): void {
-  const { sql, now } = ledger.tx;
-  const attempt = turn.attempt + 1;
-  sql.run(BEGIN, attempt, now, turn.no);
-  ledger.writes(turn.id);
-  ledger.begun = { ...turn, state: 'running', attempt };
-  ledger.restate(null, 'running');
-  ledger.append('turn.started', turn, { n: turn.n, attempt }, stamp);
-}
-
-export async function nextTurn(
-  sql: Sql,
-  fence: Fence,
-  agents: readonly string[],
-  monotonic: number,
-): Promise<TurnToRun | null> {
-  // The lease last: if it is held then, nobody else has begun the turn that was read.
-  const [oldest, row] = await Promise.all([
-    sql.one<TurnRow>(OLDEST_OPEN_BY_ID, fence.conversation),
-    Ledger.read(sql, fence),
-  ]);
-  if (oldest === undefined || !agents.includes(oldest.agent)) return null;
-  checkMayBegin(oldest);
-  const [turn, facts] = await Promise.all([readTurn(sql, oldest), factsOf(sql, row, oldest.agent, monotonic)]);
-  return { turn, facts };
-}
-
-/** What the engine needs to run a turn. `ended`: sessions that this transaction makes dormant. */
-async function factsOf(sql: Sql, row: LeaseRow, agent: string, monotonic: number, ended = NONE): Promise<TurnFacts> {
-  const [sessions, unknownParts, sandbox] = await Promise.all([
-    sessionRows(sql, row.conv, agent, 20),
-    carryOut(sql, unknownPartsOf(row.conv)),
-    carryOut(sql, openInLease(row, monotonic)),
-  ]);
-  const now = sessions.map((session) => (ended.has(session.no) ? { ...session, state: 'dormant' as const } : session));
-  return { limitPerDay: limitPerDayOf(row.limits), sessions: now.map(sessionOf), unknownParts, sandbox };
-}
-
-const NONE: ReadonlySet<number> = new Set();

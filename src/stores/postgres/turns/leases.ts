@@ -4,11 +4,12 @@ import type { Fence, Holding, LeasedWorker, WorkerInfo } from '../../../ports/st
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { STANDING } from '../../shared/verbs/places.ts';
 import { unindexed } from '../../shared/verbs/steps.ts';
+import { endLiving } from '../../shared/writing/sessions.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Access, Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 import { isLockedOut } from '../server/faults.ts';
-import { endLiving } from './sessions.ts';
+import { carryOut } from '../steps.ts';
 
 /** All in one statement and in a fixed order, so that two renewals do not deadlock. `busy`: what to do about those that are locked. */
 const renewal = (busy: string) => `
@@ -96,7 +97,7 @@ export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Pr
   if (held.living) {
     tx.alone();
     const ledger = await Ledger.byNo(tx, held.conv);
-    await endLiving(ledger);
+    await carryOut(tx.sql, endLiving(ledger));
     await ledger.save();
   }
   tx.sql.run(RELEASE, tx.monotonic, held.conv);

@@ -9,7 +9,8 @@ import type { Move } from '../../../ports/store/conversations.ts';
 import type { LeaseStore, Taker } from '../../../ports/store/leases.ts';
 import { type LeaseRow, leavePlace } from '../ledger.ts';
 import { limitsJson, parsed } from '../rows.ts';
-import type { LedgerTx, SharedLedger } from './queue.ts';
+import type { LedgerTx } from '../writing/ledger.ts';
+import { endLiving } from '../writing/sessions.ts';
 import { conversationNo } from './reading.ts';
 import { act, all, one, run, type StepAccess, type Steps, type StepTx } from './steps.ts';
 
@@ -50,15 +51,15 @@ const PROCESSES = `
   SELECT NULL, t.sent FROM held JOIN turns t ON t.conv = held.conv WHERE t.ended_at IS NULL AND t.sent IS NOT NULL`;
 const COUNT_HOLDINGS = 'SELECT count(*) AS count FROM leases WHERE worker IS NOT NULL AND owner = ?';
 
-export function* setTitle<L extends SharedLedger>(
-  tx: LedgerTx<L>,
+export function* setTitle(
+  tx: LedgerTx,
   owner: string,
   id: string,
   title: string,
   source: TitleSource,
 ): Steps<Conversation> {
   const ledger = yield* act(() => tx.ledgerOf(owner, id));
-  if (tx.giveTitle(ledger, title, source)) {
+  if (ledger.giveTitle(title, source)) {
     ledger.touch();
     yield* act(() => ledger.save());
   }
@@ -150,14 +151,14 @@ function* processesOf(worker: string): Steps<SandboxProcess[]> {
   return [...new Map(found.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-export function* forgetWorker<L extends SharedLedger>(tx: LedgerTx<L>, worker: string): Steps<void> {
+export function* forgetWorker(tx: LedgerTx, worker: string): Steps<void> {
   const known = yield* one<{ no: number }>(WORKER, worker);
   if (known === undefined) return;
   for (const { conv } of yield* all<{ conv: number }>(HELD_BY, known.no)) {
     const ledger = yield* act(() => tx.ledgerByNo(conv));
     const { row } = ledger;
     if (row.worker !== known.no) continue;
-    yield* act(() => tx.endLiving(ledger));
+    yield* endLiving(ledger);
     row.worker = null;
     row.ready_at = row.pending > 0 ? tx.monotonic : null;
     yield* act(() => ledger.save());

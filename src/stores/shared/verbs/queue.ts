@@ -1,20 +1,19 @@
 // What callers change in the turns of a conversation: they cancel, answer, deliver and reorder.
 
-import type { Conversation, StateFacts, TitleSource } from '../../../core/conversation.ts';
 import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
-import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import { MOST_QUEUED, planQueue, queueChanged } from '../../../core/queue.ts';
 import { taskOfRequest } from '../../../core/tasks/task-progress.ts';
-import { titleOf } from '../../../core/turn/content.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Requeue, Requeued } from '../../../ports/store/turns.ts';
 import { canonicalHash } from '../content.ts';
-import type { LeaseRow, TurnName } from '../ledger.ts';
 import { permissionOf, TURN, type TurnRow } from '../rows.ts';
 import { checkAnswer, nobodyWaits } from '../sessions.ts';
-import { type AddedTurn, cancelledBy, checkDelivered, checkRepeated } from '../turns.ts';
+import { cancelledBy, checkDelivered, checkRepeated } from '../turns.ts';
+import { addTurn, titleFromPrompt } from '../writing/enqueue.ts';
+import type { LedgerTx, SharedLedger } from '../writing/ledger.ts';
+import { goOn } from '../writing/permissions.ts';
 import { permissionRow, readTurn, turnRow } from './reading.ts';
 import { act, all, Collision, changed, one, orTaken, run, type Steps, type StepTx, unindexedNo } from './steps.ts';
 
@@ -30,32 +29,6 @@ const CANCEL = `
 const NOT_PENDING = 'UPDATE turns SET delivered = NULL WHERE no = ? AND delivered = 0';
 const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
 const ANSWER = "UPDATE permissions SET state = 'answered', option_id = ?, answered_by = ?, ended_at = ? WHERE no = ?";
-
-/** A conversation within one transaction, as every store has it. */
-export interface SharedLedger {
-  readonly row: LeaseRow;
-  append<K extends EventKind>(kind: K, turn: TurnName | null, payload: EventPayloads[K]): number;
-  touch(): void;
-  restate(last: StateFacts['last']): void;
-  save(): void | Promise<void>;
-}
-
-/** What a verb that writes in conversations gets. */
-export interface LedgerTx<L extends SharedLedger = SharedLedger> extends StepTx {
-  ledgerOf(owner: string, conversation: string): L | Promise<L>;
-  ledgerByNo(conv: number): L | Promise<L>;
-  conversation(owner: string, id: string): Conversation | Promise<Conversation>;
-  /** False: the conversation keeps the title that it has. */
-  giveTitle(ledger: L, title: string, source: TitleSource): boolean;
-  /** The turn runs again, unless it waits for another answer. */
-  goOn(ledger: L, turn: number): void;
-  /** The sessions that the last holder of the conversation left as live become dormant. */
-  endLiving(ledger: L): unknown;
-  /** Puts a turn at the end of the queue. */
-  addTurn(ledger: L, added: AddedTurn, agent: string): unknown;
-  /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
-  dropIdleWorker(worker: number): void;
-}
 
 /** The turn is read again when the conversation is locked: it may have begun or ended meanwhile. */
 export function* requestCancel(tx: LedgerTx, owner: string, id: string, by: string): Steps<Turn> {
@@ -74,20 +47,14 @@ export function* requestCancel(tx: LedgerTx, owner: string, id: string, by: stri
 }
 
 /** The first answer wins. So the permission is read again when the conversation is locked. */
-export function* answer<L extends SharedLedger>(
-  tx: LedgerTx<L>,
-  owner: string,
-  id: string,
-  optionId: string,
-  by: string,
-): Steps<Permission> {
+export function* answer(tx: LedgerTx, owner: string, id: string, optionId: string, by: string): Steps<Permission> {
   const { conv } = yield* permissionRow(owner, id);
   const ledger = yield* act(() => tx.ledgerByNo(conv));
   const { no, turn_no, turn, ...asked } = yield* permissionRow(owner, id);
   checkAnswer(asked, optionId);
   if (ledger.row.worker === null) throw nobodyWaits();
   yield* run(ANSWER, optionId, by, tx.now, no);
-  tx.goOn(ledger, turn_no);
+  yield* goOn(ledger, turn_no);
   ledger.append('permission.answered', { no: turn_no, id: turn }, { id, optionId, by });
   yield* act(() => ledger.save());
   return permissionOf(yield* permissionRow(owner, id));
@@ -138,7 +105,7 @@ type Result = Omit<Requeued, 'duplicate'>;
  * Runs under the lock of the conversation, as the beginning of a turn does. So a worker that begins one of these turns at the same moment is
  * either earlier, and this throws because the queue has changed, or later.
  */
-export function* requeue<L extends SharedLedger>(tx: LedgerTx<L>, owner: string, request: Requeue): Steps<Requeued> {
+export function* requeue(tx: LedgerTx, owner: string, request: Requeue): Steps<Requeued> {
   const { conversation, changes, requestId, by } = request;
   const ledger = yield* act(() => tx.ledgerOf(owner, conversation));
   const { conv } = ledger.row;
@@ -190,12 +157,7 @@ function* rowOf(conv: number, id: string): Steps<TurnRow> {
   return row;
 }
 
-function* carryOut<L extends SharedLedger>(
-  tx: LedgerTx<L>,
-  ledger: L,
-  named: readonly Named[],
-  by: string,
-): Steps<Result> {
+function* carryOut(tx: LedgerTx, ledger: SharedLedger, named: readonly Named[], by: string): Steps<Result> {
   const { row } = ledger;
   const { keep, replace, drop } = planQueue(named);
   const old: Replaced[] = [];
@@ -209,7 +171,7 @@ function* carryOut<L extends SharedLedger>(
   for (const { turn, replacedBy } of ended) yield* endQueued(tx, ledger, turn, by, { replacedBy });
   if (old.length > 0) row.ready_at = readyAt;
   const added: Result['queue'][number][] = [];
-  for (const change of old) added.push(yield* replaceTurn(tx, ledger, change, by));
+  for (const change of old) added.push(yield* replaceTurn(ledger, change, by));
   if (ended.length > 0) {
     ledger.touch();
     yield* act(() => ledger.save());
@@ -222,14 +184,13 @@ function* carryOut<L extends SharedLedger>(
 
 type Replaced = Named & { readonly row: TurnRow };
 
-function* replaceTurn<L extends SharedLedger>(tx: LedgerTx<L>, ledger: L, change: Replaced, by: string) {
+function* replaceTurn(ledger: SharedLedger, change: Replaced, by: string) {
   const { id, turn, prompt } = change;
   const { next_n: n, owner } = ledger.row;
   const { agent, retryOf, options, prompt: before } = yield* readTurn(change.row);
-  const title = prompt === undefined ? '' : titleOf(prompt);
-  if (title !== '') tx.giveTitle(ledger, title, 'prompt');
+  if (prompt !== undefined) titleFromPrompt(ledger, prompt);
   const kept = { requestId: null, prompt: prompt ?? before, options, retryOf, replaces: turn };
-  yield* act(() => tx.addTurn(ledger, { id, ...kept, ...(by !== owner && { by }) }, agent));
+  yield* addTurn(ledger, { id, ...kept, ...(by !== owner && { by }) }, agent);
   return { turnId: id, n, replaces: turn };
 }
 

@@ -102,7 +102,7 @@ export function* readTurn(row: TurnRow): Steps<Turn> {
   return turnOf(yield* contents(row.owner, [{ json: row.prompt, refs: row.prompt_refs }]), row);
 }
 
-function* readRecord(row: RecordRow): Steps<TurnRecord> {
+export function* readRecord(row: RecordRow): Steps<TurnRecord> {
   const [prompt, body] = [
     { json: row.prompt, refs: row.prompt_refs },
     { json: row.body, refs: row.body_refs },

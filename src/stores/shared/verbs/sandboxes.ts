@@ -14,7 +14,7 @@ import type {
 } from '../../../ports/store/sandboxes.ts';
 import type { LeaseRow } from '../ledger.ts';
 import { isName, parsed, type Row } from '../rows.ts';
-import type { LedgerTx } from './queue.ts';
+import type { LedgerTx } from '../writing/ledger.ts';
 import {
   act,
   all,

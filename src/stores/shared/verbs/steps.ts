@@ -13,12 +13,18 @@ import type { ContentSource, Json } from '../content.ts';
 
 export type StepValue = string | number | Uint8Array | null;
 
+/** The error for a statement that a unique index has refused. `index`: its name, of the form `table_column`. */
+export type Taken = (index: string, cause: unknown) => Error;
+
 export type Step =
   | {
       readonly how: 'one' | 'all' | 'each' | 'insert' | 'changed' | 'run' | 'lock';
       readonly text: string;
       readonly values: readonly StepValue[];
+      /** Only with `run`. */
+      readonly taken?: Taken;
     }
+  | { readonly how: 'together'; readonly steps: readonly Steps<unknown>[] }
   | { readonly how: 'contents'; readonly owner: string; readonly values: readonly Json[] }
   | { readonly how: 'act'; readonly act: () => unknown };
 
@@ -85,6 +91,20 @@ export function* changed(text: string, ...values: StepValue[]): Steps<number> {
 /** A statement whose answer is not needed. On PostgreSQL it is sent without waiting. */
 export function* run(text: string, ...values: StepValue[]): Steps<void> {
   yield { how: 'run', text, values };
+}
+
+/** The same for a statement that a unique index may refuse. */
+export function* runUnlessTaken(taken: Taken, text: string, ...values: StepValue[]): Steps<void> {
+  yield { how: 'run', text, values, taken };
+}
+
+type Answers<T extends readonly Steps<unknown>[]> = {
+  -readonly [I in keyof T]: T[I] extends Steps<infer R> ? R : never;
+};
+
+/** Several steps that do not depend on each other. PostgreSQL is sent their statements at once, and runs them one after the other. */
+export function* together<const T extends readonly Steps<unknown>[]>(...steps: T): Steps<Answers<T>> {
+  return (yield { how: 'together', steps }) as Answers<T>;
 }
 
 /** Locks these rows until the transaction ends. Does nothing on SQLite, which has one writer at a time. */

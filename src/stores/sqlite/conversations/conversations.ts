@@ -1,10 +1,9 @@
 import { CONVERSATION_STATES, type Conversation, type TitleSource } from '../../../core/conversation.ts';
 import { isDamage } from '../../../core/errors.ts';
-import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
-import { conversationTaken, keyTaken, noConversation, takesTitle } from '../../shared/ledger.ts';
+import { conversationTaken, keyTaken, noConversation } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
 import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
@@ -44,7 +43,6 @@ const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES (?, ?, ?, ?, 1, 1, ?, 0, 0, 0, 0, NULL, NULL)`;
 const INSERT_TOTALS = 'INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES (?, ?, 0, 0, 0, ?)';
-const SET_TITLE = 'UPDATE conversations SET title = ?, title_source = ? WHERE no = ?';
 
 export function findConversation(db: Database, owner: string, idOrKey: string): Conversation | null {
   const byId = db.one<ConversationRow>(BY_ID, idOrKey);
@@ -109,20 +107,6 @@ function firstBefore({ before, until = Number.MAX_SAFE_INTEGER }: ListPage): { u
   return before !== undefined && before.updatedAt < until ? before : { updatedAt: until, id: '' };
 }
 
-export function ensureConversation(tx: Tx, owner: string, spec: NewConversation) {
-  const known = spec.key === null ? null : findByKey(tx.db, owner, spec.key);
-  if (known !== null) return { conversation: known, created: false };
-  const ledger = insertConversation(
-    tx,
-    owner,
-    spec,
-    spec.title === null ? null : { title: spec.title, source: 'caller' },
-  );
-  ledger.append('conversation.created', null, { key: spec.key, agent: spec.agent, cwd: spec.cwd });
-  ledger.save();
-  return { conversation: conversationOf(conversationRow(tx.db, owner, spec.id)), created: true };
-}
-
 /** A new conversation without events. Throws `conflict` when its id or key is taken. */
 export function insertConversation(
   tx: Tx,
@@ -160,18 +144,4 @@ export function insertConversation(
 /** Throws `conflict`. */
 export function checkKeyIsFree(db: Database, owner: string, key: string | null): void {
   if (key !== null && findByKey(db, owner, key) !== null) throw keyTaken(key);
-}
-
-/** The first prompt names a conversation that nobody has named. */
-export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
-  const title = titleOf(prompt);
-  if (title !== '') giveTitle(ledger, title, 'prompt');
-}
-
-export function giveTitle(ledger: Ledger, title: string, source: TitleSource): boolean {
-  const { tx, row } = ledger;
-  if (!takesTitle(row, title, source)) return false;
-  tx.db.run(SET_TITLE, title, source, row.conv);
-  ledger.append('conversation.titled', null, { title, source });
-  return true;
 }

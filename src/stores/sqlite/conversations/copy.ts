@@ -1,18 +1,14 @@
-import { createHash, type Hash, randomUUIDv7 } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { Conversation, TitleSource } from '../../../core/conversation.ts';
-import type { TurnRecord } from '../../../core/turn/record.ts';
-import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
-import type { Json } from '../../shared/content.ts';
 import { pageOf } from '../../shared/page.ts';
 import { conversationOf, RECORD, type RecordRow, recordOf } from '../../shared/rows.ts';
-import { checkForkPoint, checkOrder, endedTurn } from '../../shared/turns.ts';
+import { checkForkPoint, checkOrder } from '../../shared/turns.ts';
+import { forkTurns, importSessions, importTurns } from '../../shared/writing/imported.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { addRecord } from '../turns/end.ts';
-import { countSession, countTurns } from '../turns/totals.ts';
-import { linkContents, storeValue } from './content.ts';
+import { carryOut } from '../steps.ts';
 import { checkKeyIsFree, conversationNo, conversationRow, insertConversation } from './conversations.ts';
 import { Ledger } from './ledger.ts';
 import { giveUp, markFinished, markGrowing, markUnfinished } from './unfinished.ts';
@@ -21,17 +17,6 @@ const COPIED = `${RECORD} WHERE r.conv = ? AND r.n > ? AND r.n <= ? ORDER BY r.n
 const HIDE = "UPDATE conversations SET owner = '', key = NULL WHERE no = ?";
 const REVEAL = 'UPDATE conversations SET owner = ?, key = ?, updated_at = ? WHERE no = ?';
 const SET_PARENT = 'UPDATE conversations SET parent = ? WHERE no = ?';
-const INSERT_TURN = `
-  INSERT INTO turns (owner, conv, n, id, queued_seq, state, agent, prompt, prompt_refs, options, attempt, session_id,
-    was_sent, cancel_requested, failure, usage, created_at, started_at, ended_at, imported, recovered)
-  VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, '{}', 1, ?, 1, 0, ?, ?, ?, ?, ?, 1, ?)`;
-const COPY_LINKS =
-  'INSERT INTO content_links (turn, content, owner) SELECT ?, content, owner FROM content_links WHERE turn = ?';
-const INSERT_SESSION = `
-  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, turns, usage, opened_at,
-    used_at, used_seq)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'closed', 0, ?, ?, ?, 0)`;
-
 /** A page is stored in a few milliseconds, unless a single turn is larger. */
 const PAGE = { limit: 100, bytes: 262_144 } as const;
 
@@ -126,15 +111,7 @@ async function* forkedPages(access: Access, owner: string, source: string, n: nu
     last = next;
     yield (ledger: Ledger) => {
       conversationNo(ledger.tx.db, owner, source);
-      for (const { turn, record, prompt, prompt_refs, body, body_refs } of page) {
-        const no = addEnded(ledger, record, { json: prompt, refs: prompt_refs }, { json: body, refs: body_refs });
-        if (prompt_refs + body_refs > 0) ledger.tx.db.run(COPY_LINKS, no, turn);
-      }
-      // Its turns ran in the parent's sessions, which it never uses: it has no session yet.
-      countTurns(
-        ledger,
-        page.map(({ record }) => endedTurn(record, null)),
-      );
+      carryOut(ledger.tx.db, forkTurns(ledger, page));
     };
   }
 }
@@ -174,66 +151,12 @@ async function* importedPages(records: ImportedHistory['records'], sessions: Imp
     from += page.length;
     const first = from < records.length ? [] : sessions.slice(0, PAGE.limit);
     yield (ledger: Ledger) => {
-      for (const record of page) addImported(ledger, record);
-      countTurns(
-        ledger,
-        page.map((record) => endedTurn(record, record.sessionId)),
-      );
-      importSessions(ledger, first, refs);
+      carryOut(ledger.tx.db, importTurns(ledger, page));
+      carryOut(ledger.tx.db, importSessions(ledger, first, refs));
     };
   } while (from < records.length);
   for (let at: number = PAGE.limit; at < sessions.length; at += PAGE.limit) {
     const page = sessions.slice(at, at + PAGE.limit);
-    yield (ledger: Ledger) => importSessions(ledger, page, refs);
+    yield (ledger: Ledger) => carryOut(ledger.tx.db, importSessions(ledger, page, refs));
   }
-}
-
-/** The ids come from the export; `parent` is the id of another session in it. `refs`: of those that are there, by id. */
-function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions'], refs: Map<string, string>): void {
-  const { tx, row } = ledger;
-  for (const { id, agent, origin, parent, watermark } of sessions) {
-    const ref = randomUUIDv7();
-    const parentRef = parent === null ? null : (refs.get(parent) ?? null);
-    const values = [row.owner, row.conv, ref, id, agent, origin, parentRef, watermark] as const;
-    tx.db.run(INSERT_SESSION, ...values, JSON.stringify(NO_USAGE), tx.now, tx.now);
-    countSession(ledger);
-    refs.set(id, ref);
-  }
-}
-
-/** Adds a turn that ended elsewhere to the history. */
-export function addImported(ledger: Ledger, record: TurnRecord): void {
-  const { tx, row } = ledger;
-  const { prompt, ...rest } = record;
-  const asked = storeValue(tx.db, row.owner, prompt);
-  const body = storeValue(tx.db, row.owner, rest);
-  const no = addEnded(ledger, record, asked, body);
-  linkContents(tx.db, row.owner, no, [...asked.hashes, ...body.hashes]);
-}
-
-/** The same for a turn whose content is stored already. */
-function addEnded(ledger: Ledger, record: TurnRecord, prompt: Json, body: Json): number {
-  const { tx, row } = ledger;
-  const failure = record.failure === null ? null : JSON.stringify(record.failure);
-  const { no } = tx.db.run(
-    INSERT_TURN,
-    row.owner,
-    row.conv,
-    record.n,
-    randomUUIDv7(),
-    record.outcome,
-    record.agent,
-    prompt.json,
-    prompt.refs,
-    record.sessionId,
-    failure,
-    JSON.stringify(record.usage),
-    record.startedAt,
-    record.startedAt,
-    record.endedAt,
-    record.recovered ? 1 : null,
-  );
-  addRecord(ledger, no, record, body);
-  row.last_agent = record.agent;
-  return no;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
+import type { Taken } from '../../shared/verbs/steps.ts';
 
 // Primary result codes of SQLite.
 const BUSY = 5;
@@ -111,6 +112,22 @@ export function unlessDamaged<T>(look: () => T, otherwise: T): T {
 /** A unique index or a foreign key was violated. */
 export function isConstraint(error: unknown): boolean {
   return ((resultCode(error) ?? 0) & 0xff) === CONSTRAINT;
+}
+
+/** Throws the error from `taken` when a unique index refuses what is written. */
+export function unlessTaken<T>(taken: Taken, write: () => T): T {
+  try {
+    return write();
+  } catch (error) {
+    throw isConstraint(error) ? taken(indexOf(error), error) : error;
+  }
+}
+
+/** SQLite names only the columns of the index: "UNIQUE constraint failed: sessions.ref". */
+function indexOf(error: unknown): string {
+  return String((error as Error).message)
+    .replace(/^.*: /, '')
+    .replace('.', '_');
 }
 
 function resultCode(error: unknown): number | null {

@@ -1,35 +1,16 @@
 import { DamagedRows, isDamage } from '../../../core/errors.ts';
-import { begun } from '../../../core/turn/turn.ts';
-import type {
-  Claim,
-  ClaimRequest,
-  Fence,
-  NextClaim,
-  NextLimits,
-  TurnFacts,
-  TurnToRun,
-} from '../../../ports/store/leases.ts';
-import { type LeaseRow, type Stamp, underFence } from '../../shared/ledger.ts';
-import { conversationOf, limitPerDayOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
-import { checkMayBegin } from '../../shared/turns.ts';
-import { lastMovedFrom } from '../../shared/verbs/places.ts';
-import { unknownPartsOf } from '../../shared/verbs/reading.ts';
-import { openInLease } from '../../shared/verbs/sandboxes.ts';
+import type { Claim, ClaimRequest, NextClaim, NextLimits } from '../../../ports/store/leases.ts';
+import type { LeaseRow } from '../../shared/ledger.ts';
+import { TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import { LIMIT } from '../../shared/verbs/steps.ts';
+import { take } from '../../shared/writing/claim.ts';
 import { conversationRow } from '../conversations/conversations.ts';
-import { LEASE_BY_ID, LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
+import { LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { sessions } from '../reading/reads.ts';
-import { carryOut } from '../steps.ts';
-import { dropIdleWorker, registerWorker } from './leases.ts';
-import { withdrawOpen } from './permissions.ts';
-import { endLiving } from './sessions.ts';
+import { changing } from './changing.ts';
 
-/*
- * Turns of a conversation run one after another. So only its oldest open turn can be running; all others are queued.
- */
 const NEXT_AGENT = '(SELECT t.agent FROM turns t WHERE t.conv = l.conv AND t.ended_at IS NULL ORDER BY t.n LIMIT 1)';
 const NEXT_STATE = NEXT_AGENT.replace('t.agent', 't.state');
 const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
@@ -51,8 +32,6 @@ const NAMED = `
   WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
     AND (l.pending = 0 OR ${KNOWN_AGENT})`;
 const OLDEST_OPEN = `${TURN} WHERE t.conv = ? AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
-const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = ?";
-const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? WHERE no = ?";
 
 /** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
@@ -146,68 +125,6 @@ function orDamaged<T>(db: Database, conv: number, read: () => T): T {
 
 export function claim(tx: Tx, request: ClaimRequest): Claim | null {
   const conv = claimable(tx.db, request, tx.monotonic);
-  return conv === null ? null : orDamaged(tx.db, conv, () => take(tx, request, conv));
-}
-
-function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
-  const ledger = Ledger.byNo(tx, conv);
-  const { row } = ledger;
-  const before = row.worker;
-  row.epoch += 1;
-  row.worker = registerWorker(tx, request.worker);
-  row.ready_at = tx.monotonic + request.leaseMs;
-  const oldest = tx.db.one<TurnRow>(OLDEST_OPEN, conv);
-  const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
-  if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
-  endLiving(ledger);
-  const next = oldest === undefined || sent ? null : queueAgain(ledger, oldest);
-  const movedFrom = carryOut(tx.db, lastMovedFrom(row));
-  const isBegun = next !== null && !request.withoutTurn;
-  if (isBegun) beginTurn(ledger, next);
-  const facts = isBegun ? factsOf(tx.db, row, next.agent, tx.monotonic) : null;
-  ledger.save();
-  if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
-  return {
-    fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
-    conversation: conversationOf(conversationRow(tx.db, row.owner, row.id)),
-    turn: isBegun ? begun(turnOf(tx.db, next), tx.now) : null,
-    facts,
-    movedFrom,
-    unfinished: sent ? { ...turnOf(tx.db, oldest), state: 'running' } : null,
-  };
-}
-
-/** Its worker ended before anything was sent: the turn is queued again. */
-function queueAgain(ledger: Ledger, turn: TurnRow): TurnRow {
-  if (turn.state === 'queued') return turn;
-  ledger.tx.db.run(REQUEUE, turn.no);
-  ledger.restate(null, 'queued');
-  ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
-  return turn;
-}
-
-export function beginTurn(ledger: Ledger, turn: Pick<TurnRow, 'no' | 'id' | 'n' | 'attempt'>, stamp?: Stamp): void {
-  const { db, now } = ledger.tx;
-  const attempt = turn.attempt + 1;
-  db.run(BEGIN, attempt, now, turn.no);
-  ledger.restate(null, 'running');
-  ledger.append('turn.started', turn, { n: turn.n, attempt }, stamp);
-}
-
-export function nextTurn(db: Database, fence: Fence, agents: readonly string[], monotonic: number): TurnToRun | null {
-  const row = underFence(db.one<LeaseRow>(LEASE_BY_ID, fence.conversation), fence);
-  const oldest = db.one<TurnRow>(OLDEST_OPEN, row.conv);
-  if (oldest === undefined || !agents.includes(oldest.agent)) return null;
-  checkMayBegin(oldest);
-  return { turn: turnOf(db, oldest), facts: factsOf(db, row, oldest.agent, monotonic) };
-}
-
-/** What the engine needs to run a turn. */
-function factsOf(db: Database, row: LeaseRow, agent: string, monotonic: number): TurnFacts {
-  return {
-    limitPerDay: limitPerDayOf(row.limits),
-    sessions: sessions(db, row.owner, row.id, { agent, limit: 20, before: null }).sessions,
-    unknownParts: carryOut(db, unknownPartsOf(row.conv)),
-    sandbox: carryOut(db, openInLease(row, monotonic)),
-  };
+  if (conv === null) return null;
+  return orDamaged(tx.db, conv, () => changing(take)(tx, Ledger.byNo(tx, conv), request));
 }

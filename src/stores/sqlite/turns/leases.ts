@@ -2,10 +2,11 @@ import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Holding, WorkerInfo } from '../../../ports/store/leases.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { STANDING } from '../../shared/verbs/places.ts';
+import { endLiving } from '../../shared/writing/sessions.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { endLiving } from './sessions.ts';
+import { carryOut } from '../steps.ts';
 
 const RENEW = `
   UPDATE leases SET ready_at = ?
@@ -51,7 +52,7 @@ export function release(tx: Tx, { conversation, owner, epoch }: Fence): void {
   if (held === undefined) return;
   if (held.living) {
     const ledger = Ledger.byNo(tx, held.conv);
-    endLiving(ledger);
+    carryOut(tx.db, endLiving(ledger));
     ledger.save();
   }
   tx.db.run(RELEASE, tx.monotonic, held.conv);

@@ -1,13 +1,13 @@
 import type { Receipt } from '../../../core/restore/receipt.ts';
 import type { ToldPart } from '../../../core/restore/told.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
-import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
-import type { Stamp, TurnName } from '../../shared/ledger.ts';
-import { usageSince } from '../../shared/totals.ts';
-import { linkContents, packValue } from '../conversations/content.ts';
-import type { Ledger } from '../conversations/ledger.ts';
+import { NO_USAGE } from '../../../core/turn/usage.ts';
+import type { Stamp, TurnName } from '../ledger.ts';
+import { usageSince } from '../totals.ts';
+import { one, run, type Steps } from '../verbs/steps.ts';
+import type { SharedLedger } from './ledger.ts';
 import { addSessionUsage } from './sessions.ts';
-import { countSpent, countTurns } from './totals.ts';
+import { countTurns } from './totals.ts';
 
 const FIND = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = ? AND attempt = ?';
 const SAVE = `
@@ -15,23 +15,24 @@ const SAVE = `
   ON CONFLICT (conv, turn, warm, attempt) DO UPDATE SET body = excluded.body`;
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
-export function writeReceipt(
-  ledger: Ledger,
+export function* writeReceipt(
+  ledger: SharedLedger,
   receipt: Receipt,
   turn: TurnName | null,
   session: string | null,
   stamp: Stamp,
-): void {
-  const { tx, row } = ledger;
+): Steps<void> {
+  const { row } = ledger;
   const place = [row.conv, receipt.turn ?? row.head, receipt.turn === null ? row.epoch : 0, receipt.attempt];
-  const before = tx.db.one<{ body: string }>(FIND, ...place);
-  tx.db.run(SAVE, row.owner, ...place, JSON.stringify(receipt));
-  const earlier: Usage = before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage;
-  const added = usageSince(receipt.usage, earlier);
+  const name = `receipt ${place}`;
+  ledger.reads(name);
+  ledger.writes(name);
+  const before = yield* one<{ body: string }>(FIND, ...place);
+  yield* run(SAVE, row.owner, ...place, JSON.stringify(receipt));
+  const added = usageSince(receipt.usage, before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage);
   if (added !== null) {
-    if (session !== null) addSessionUsage(ledger, session, added);
-    countSpent(ledger, receipt.agent, 0, added);
-    countTurns(ledger, [], added);
+    if (session !== null) yield* addSessionUsage(ledger, session, added);
+    yield* countTurns(ledger, [], { beside: added, spent: { agent: receipt.agent, turns: 0, usage: added } });
   }
   ledger.append('restore.receipt', turn, receipt, stamp);
 }
@@ -43,27 +44,26 @@ export function writeReceipt(
  */
 
 const ADD = 'INSERT INTO told (owner, conv, session, turn, attempt, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
-const AHEAD = 'SELECT 1 FROM told WHERE session = ? AND turn IS NULL LIMIT 1';
 const GIVE = 'UPDATE told SET turn = ?, attempt = ? WHERE session = ? AND turn IS NULL';
 
 /** `told` undefined: the prompt of the turn, as it was given. */
-export function writeTold(
-  { tx, row }: Ledger,
+export function* writeTold(
+  ledger: SharedLedger,
   turn: TurnName,
-  sent: Sent,
+  { session, attempt }: Sent,
   told: readonly ToldPart[] | undefined,
-): void {
-  const { session, attempt } = sent;
-  // Mostly there is nothing. The SELECT takes a fifth of the time of the UPDATE.
-  if (session !== null && tx.db.one(AHEAD, session) !== undefined) tx.db.run(GIVE, turn.no, attempt, session);
+): Steps<void> {
+  const { row } = ledger;
+  if (session !== null) yield* run(GIVE, turn.no, attempt, session);
   if (told === undefined) return;
-  const { bytes, refs, hashes } = packValue(tx.db, row.owner, told);
-  tx.db.run(ADD, row.owner, row.conv, null, turn.no, attempt, bytes, refs);
-  linkContents(tx.db, row.owner, turn.no, hashes);
+  const { bytes, refs, hashes } = ledger.packValue(told);
+  yield* run(ADD, row.owner, row.conv, null, turn.no, attempt, bytes, refs);
+  ledger.linkContents(turn.no, hashes);
 }
 
 /** What a session was told before any turn was sent in it. Its images are those of earlier turns, which keep them. */
-export function writeToldAhead({ tx, row }: Ledger, session: string, told: readonly ToldPart[]): void {
-  const { bytes, refs } = packValue(tx.db, row.owner, told);
-  tx.db.run(ADD, row.owner, row.conv, session, null, 0, bytes, refs);
+export function writeToldAhead(ledger: SharedLedger, session: string, told: readonly ToldPart[]): Steps<void> {
+  const { row } = ledger;
+  const { bytes, refs } = ledger.packValue(told);
+  return run(ADD, row.owner, row.conv, session, null, 0, bytes, refs);
 }
