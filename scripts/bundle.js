@@ -63,7 +63,6 @@ const LOADED_WHEN_USED = {
     'src/leases/lease.ts',
     'src/sandboxes/shared/local-folder.ts',
     'src/stores/shared/content.ts',
-    'src/stores/shared/sessions.ts',
     'src/stores/shared/totals.ts',
     'src/stores/shared/writing/claim.ts',
     'src/stores/shared/writing/commit.ts',

@@ -1,15 +1,14 @@
 // What callers change in the turns of a conversation: they cancel, answer, deliver and reorder.
 
-import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
+import { asSentence, noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import { MOST_QUEUED, planQueue, queueChanged } from '../../../core/queue.ts';
 import { taskOfRequest } from '../../../core/tasks/task-progress.ts';
-import type { Permission } from '../../../core/turn/permission.ts';
+import type { Permission, PermissionOption } from '../../../core/turn/permission.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Requeue, Requeued } from '../../../ports/store/turns.ts';
 import { canonicalHash } from '../content.ts';
-import { permissionOf, TURN, type TurnRow } from '../rows.ts';
-import { checkAnswer, nobodyWaits } from '../sessions.ts';
+import { type PermissionRow, permissionOf, TURN, type TurnRow } from '../rows.ts';
 import { cancelledBy, checkDelivered, checkRepeated } from '../turns.ts';
 import { addTurn, titleFromPrompt } from '../writing/enqueue.ts';
 import type { LedgerTx, SharedLedger } from '../writing/ledger.ts';
@@ -58,6 +57,27 @@ export function* answer(tx: LedgerTx, owner: string, id: string, optionId: strin
   ledger.append('permission.answered', { no: turn_no, id: turn }, { id, optionId, by });
   yield* act(() => ledger.save());
   return permissionOf(yield* permissionRow(owner, id));
+}
+
+/** The first answer wins, and it is one of the options. */
+function checkAnswer(row: Pick<PermissionRow, 'state' | 'reason' | 'options'>, optionId: string): void {
+  if (row.state !== 'open') {
+    const what =
+      row.state === 'answered' ? 'was already answered' : `was ${row.state}: ${row.reason ?? 'its turn ended'}`;
+    throw new ThroughlineError('conflict', asSentence(`The permission ${what}`));
+  }
+  const options: PermissionOption[] = JSON.parse(row.options);
+  if (options.some((option) => option.optionId === optionId)) return;
+  throw new ThroughlineError('invalid', `There is no option "${optionId}".`, {
+    hint: `Options: ${options.map((option) => option.optionId).join(', ')}.`,
+  });
+}
+
+/** The holder of the lease reads the answer as an event; without a holder it is refused. */
+function nobodyWaits(): ThroughlineError {
+  return new ThroughlineError('conflict', 'Nobody waits for the answer: the process that ran the turn has ended.', {
+    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then sends the prompt again.',
+  });
 }
 
 function isOver(turn: TurnRow): boolean {

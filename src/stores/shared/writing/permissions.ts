@@ -1,8 +1,7 @@
-import { noSuchPermission } from '../../../core/errors.ts';
+import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
 import type { NewPermission } from '../../../ports/store/permissions.ts';
 import type { Stamp, TurnName } from '../ledger.ts';
 import { PERMISSION, type PermissionRow } from '../rows.ts';
-import { permissionTaken } from '../sessions.ts';
 import { all, one, run, runUnlessTaken, type Steps, unindexed } from '../verbs/steps.ts';
 import type { SharedLedger } from './ledger.ts';
 
@@ -22,12 +21,16 @@ export function* ask(ledger: SharedLedger, turn: TurnName, asked: NewPermission,
   const { id, attempt, title, toolCall, options } = asked;
   const place = [row.owner, row.conv, turn.no, id, attempt];
   const call = JSON.stringify(toolCall ?? null);
-  yield* runUnlessTaken(permissionTaken, INSERT, ...place, title, call, JSON.stringify(options), tx.now);
+  yield* runUnlessTaken(taken, INSERT, ...place, title, call, JSON.stringify(options), tx.now);
   yield* run(WAIT, turn.no);
   ledger.writes(turn.id);
   ledger.writes('permissions');
   ledger.restate(null, 'waiting');
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
+}
+
+function taken(): ThroughlineError {
+  return new ThroughlineError('conflict', 'A permission with this id exists already.');
 }
 
 /** Denies one question. Does nothing if it was answered first. */

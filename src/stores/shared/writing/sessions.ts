@@ -1,9 +1,9 @@
-import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
 import type { Stamp, TurnName } from '../ledger.ts';
 import { SESSION, type SessionRow } from '../rows.ts';
-import { addedUsage, changedSession, checkAgent, noSession, sessionOpened, sessionTaken } from '../sessions.ts';
-import { all, one, run, runUnlessTaken, type Steps, unindexedNo } from '../verbs/steps.ts';
+import { all, one, run, runUnlessTaken, type Steps, type Taken, unindexedNo } from '../verbs/steps.ts';
 import type { SharedLedger, UsedSession } from './ledger.ts';
 import { countSession } from './totals.ts';
 
@@ -34,7 +34,9 @@ const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = ?';
 /** A session of this conversation, as the statement reads it. Throws `not_found`. */
 function* found<Row>({ row }: SharedLedger, text: string, ref: string): Steps<Row> {
   const session = yield* one<Row>(text, ref, row.conv);
-  if (session === undefined) throw noSession();
+  if (session === undefined) {
+    throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
+  }
   return session;
 }
 
@@ -98,10 +100,7 @@ export function* endLiving(ledger: SharedLedger): Steps<ReadonlySet<number>> {
   return new Set(living.map(({ no }) => no));
 }
 
-/**
- * Makes the session the most recently used one. Returns the agent's id of it, for its turn. Throws `conflict` when it is another
- * agent's: a turn is answered by the agent that it was accepted for.
- */
+/** Makes the session the most recently used one. Returns the agent's id of it, for its turn. Throws `conflict` when it is another agent's. */
 export function* useSession(ledger: SharedLedger, ref: string, agent: string): Steps<string> {
   const { tx, row } = ledger;
   const session = yield* sessionFor(ledger, ref, agent);
@@ -128,11 +127,11 @@ export function* endUse(
   return session.id;
 }
 
-/** Throws `conflict` when it is another agent's. */
+/** Throws `conflict` when it is another agent's: a turn is answered by the agent that it was accepted for. */
 export function* sessionFor(ledger: SharedLedger, ref: string, agent: string): Steps<UsedSession> {
   const session = yield* named(ledger, ref);
-  checkAgent(session, agent);
-  return session;
+  if (session.agent === agent) return session;
+  throw new ThroughlineError('conflict', `The session belongs to the agent "${session.agent}", not to "${agent}".`);
 }
 
 /** Adds what was spent outside its turns. */
@@ -148,8 +147,38 @@ function* named(ledger: SharedLedger, ref: string): Steps<UsedSession> {
   return ledger.sessions.get(ref) ?? (yield* found<UsedSession>(ledger, NAME, ref));
 }
 
-function taken(id: string) {
-  return (index: string, cause: unknown) => (index === 'sessions_ref' ? sessionOpened() : sessionTaken(id, cause));
+/** A usable session with this id exists already, in another conversation or in this one (R1); or this one was opened before. */
+function taken(id: string): Taken {
+  return (index, cause) =>
+    index === 'sessions_ref'
+      ? new ThroughlineError('conflict', 'The session was already opened.')
+      : new ThroughlineError('conflict', `The session "${id}" is in use elsewhere.`, { cause });
+}
+
+function addedUsage(session: UsedSession, usage: Usage): string {
+  return JSON.stringify(addUsage(usage, JSON.parse(session.usage)));
+}
+
+/** The columns of a session after a change. The file of a mirror grows at its end, so each turn adds one piece. */
+function changedSession(session: SessionRow, change: SessionChange) {
+  const { mirror } = change;
+  if (mirror !== undefined && mirror.from !== session.mirrored && mirror.from !== 0) {
+    throw new ThroughlineError(
+      'invalid',
+      `The mirror has ${session.mirrored} bytes; the next piece cannot begin at ${mirror.from}.`,
+    );
+  }
+  return {
+    state: change.state ?? session.state,
+    watermark: change.watermark ?? session.watermark,
+    dropped: change.dropped ?? session.dropped,
+    omitted: change.omitted === undefined ? session.omitted : JSON.stringify(change.omitted),
+    condensedTo: change.condensedTo ?? session.condensedTo,
+    position: change.position === undefined ? session.position : change.position,
+    process: change.process === undefined ? session.process : change.process && JSON.stringify(change.process),
+    memo: change.memo === undefined ? session.memo : change.memo,
+    mirrored: mirror === undefined ? session.mirrored : mirror.from + mirror.bytes.byteLength,
+  };
 }
 
 /** Costs the same at any size. */
