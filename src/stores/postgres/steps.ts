@@ -68,6 +68,7 @@ export function stepTx(tx: Tx): StepTx {
 export function stepAccess(access: Access): StepAccess {
   return {
     reading: (verb) => access.reading(reader(verb)),
+    paging: (_, verb) => access.reading(reader(verb)),
     looking: (verb) => access.looking(reader(verb)),
     lookingAt: (verb) =>
       access.looking(async (sql, ...args) => carryOut(sql, verb((await access.times(sql)).monotonic, ...args))),

@@ -2,34 +2,12 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
 import type { StoreConnections } from '../../ports/store/census.ts';
-import type { ConversationStore } from '../../ports/store/conversations.ts';
-import type { HistoryStore } from '../../ports/store/history.ts';
-import type { LeaseStore } from '../../ports/store/leases.ts';
-import type { PermissionStore } from '../../ports/store/permissions.ts';
-import type { SandboxStore } from '../../ports/store/sandboxes.ts';
-import type { SessionStore } from '../../ports/store/sessions.ts';
-import type { TurnStore } from '../../ports/store/turns.ts';
-import type { UsageStore } from '../../ports/store/usage.ts';
-import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { LARGEST_PAGE } from '../shared/page.ts';
-import { receiptStore, restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { sharedVerbs } from '../shared/store.ts';
 import { census } from '../shared/verbs/census.ts';
 import { findToErase } from '../shared/verbs/erase.ts';
-import { keyStore } from '../shared/verbs/keys.ts';
-import {
-  forgetWorker,
-  moveConversation,
-  placeStore,
-  setChoices,
-  setLimitPerDay,
-  setTitle,
-} from '../shared/verbs/places.ts';
-import { answer, requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
-import * as shared from '../shared/verbs/reading.ts';
-import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
-import { nextTurn } from '../shared/writing/claim.ts';
 import { commit } from '../shared/writing/commit.ts';
 import { enqueue, ensureConversation } from '../shared/writing/enqueue.ts';
 import { spendingOf } from '../shared/writing/totals.ts';
@@ -48,13 +26,13 @@ import { openFault } from './server/faults.ts';
 import { upgrade } from './server/upgrade.ts';
 import { carryOut, stepAccess } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
-import { changing } from './turns/changing.ts';
+import { changing, ledgerAccess } from './turns/changing.ts';
 import { claim, claimable, claimNamed, nextReady } from './turns/claim.ts';
 import * as leases from './turns/leases.ts';
 
 /*
  * The Store port on a PostgreSQL database, which any number of processes of any number of machines may share. This file says which
- * function serves which verb. They are in
+ * function serves which verb; `stores/shared/store.ts` says it for verbs that are the same in all stores. They are in
  *
  *   steps.ts         runs what is written once for all stores: in `stores/shared/writing` what turns write, in `stores/shared/verbs` keys,
  *                    sandboxes, tasks, changes of the queue, most reads
@@ -136,13 +114,10 @@ const LOG = "SELECT value FROM facts WHERE owner = '' AND name = 'log'";
 
 function storeOn(access: Access): Store {
   return {
+    ...sharedVerbs(ledgerAccess(access)),
     ...conversations(access),
     ...turns(access),
-    ...leasing(access),
     ...history(access),
-    ...sessions(access),
-    ...sandboxes(access),
-    ...keyStore(stepAccess(access)),
     log: () => access.read(async (sql) => (await sql.one<{ value: string }>(LOG))?.value ?? ''),
     // What the database server loses after it has acknowledged it is not noticed here: its own `fsync` and backups prevent that.
     losses: async () => [],
@@ -162,7 +137,7 @@ function storeOn(access: Access): Store {
   };
 }
 
-function conversations(access: Access): ConversationStore {
+function conversations(access: Access) {
   return {
     async ensureConversation(owner, spec) {
       const { key } = spec;
@@ -172,43 +147,17 @@ function conversations(access: Access): ConversationStore {
     },
     findConversation: access.looking(findConversation),
     listConversations: access.reading(listConversations),
-    setTitle: access.writing(changing(setTitle)),
-    setLimitPerDay: access.writing(changing(setLimitPerDay)),
-    setChoices: access.writing(changing(setChoices)),
     fork: access.heavyWriting(fork),
     importConversation: access.heavyWriting(importConversation),
     eraseConversation: access.heavyWriting(eraseConversation),
-    moveConversation: access.writing(changing(moveConversation)),
     findToErase: stepAccess(access).reading(findToErase),
-  };
+  } satisfies Partial<Store>;
 }
 
-function turns(access: Access): TurnStore & WriteStore & PermissionStore {
-  const steps = stepAccess(access);
-  return {
-    enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => changing(enqueue)(tx, owner, turn)),
-    agentFor: steps.looking(shared.agentFor),
-    requestCancel: access.writing(changing(requestCancel)),
-    queued: steps.reading(shared.queued),
-    requeue: access.writing(changing(requeue)),
-    findTurn: steps.looking(shared.findTurn),
-    findRequest: steps.looking(shared.findRequest),
-    pending: steps.reading(shared.pending),
-    setDelivered: steps.writing(setDelivered),
-    told: steps.reading(told),
-    outline: steps.reading(shared.outline),
-    turns: steps.reading(shared.turns),
-    commit: (fence, ...args) => access.writeIn(fence.conversation, (tx) => changing(commit)(tx, fence, ...args)),
-    answer: access.writing(changing(answer)),
-    permissions: access.reading(reads.permissions),
-    findPermission: steps.reading(shared.findPermission),
-  };
-}
-
-function leasing(access: Access): LeaseStore {
-  const steps = stepAccess(access);
+function turns(access: Access) {
   const monotonic = async (sql: Sql) => (await access.times(sql)).monotonic;
   return {
+    enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => changing(enqueue)(tx, owner, turn)),
     async next(request, most) {
       const found = await access.look((sql) => nextReady(sql, request, access.fixedTime?.monotonic ?? null, most));
       return found.map(({ owner, conversation }) => ({ owner, conversation }));
@@ -221,19 +170,16 @@ function leasing(access: Access): LeaseStore {
       const found = await access.look(async (sql) => claimable(sql, request, await monotonic(sql)));
       return found === null ? null : access.write((tx) => claim(tx, request));
     },
-    nextTurn: steps.lookingAt(nextTurn),
     renew: (fences, leaseMs) => leases.renew(access, fences, leaseMs),
     release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
     workers: access.looking(leases.workers),
-    forgetWorker: access.writing(changing(forgetWorker)),
-    ...placeStore(steps),
     holdings: (owner, limit) => access.read(async (sql) => leases.holdings(sql, owner, limit, await monotonic(sql))),
     standings: (owner, ids) => access.look(async (sql) => leases.standings(sql, owner, ids, await monotonic(sql))),
-  };
+    commit: (fence, ...args) => access.writeIn(fence.conversation, (tx) => changing(commit)(tx, fence, ...args)),
+  } satisfies Partial<Store>;
 }
 
-function history(access: Access): HistoryStore & UsageStore {
-  const steps = stepAccess(access);
+function history(access: Access) {
   return {
     // Followers read small pages, because many of those are in memory at once.
     events: (owner, id, page) =>
@@ -241,37 +187,11 @@ function history(access: Access): HistoryStore & UsageStore {
         ? access.read((sql) => reads.events(sql, owner, id, page))
         : access.look((sql) => reads.events(sql, owner, id, page)),
     eventsBefore: access.reading(reads.eventsBefore),
-    turnEvents: steps.reading(shared.turnEvents),
-    recordsBefore: steps.reading(shared.recordsBefore),
-    recordsAfter: steps.reading(shared.recordsAfter),
-    countRecordsAfter: steps.reading(shared.countRecordsAfter),
-    unknownParts: steps.looking(shared.unknownParts),
-    summary: steps.lookingAt(summary),
+    permissions: access.reading(reads.permissions),
+    sessions: access.looking(reads.sessions),
     search: access.heavyReading('search', search),
     verify: access.heavyReading('check', verify),
-    usage: steps.reading(usageDays),
     spending: (owner, id) =>
       access.look(async (sql) => carryOut(sql, spendingOf(owner, id, (await access.times(sql)).now))),
-  };
-}
-
-function sessions(access: Access): SessionStore {
-  const steps = stepAccess(access);
-  return {
-    sessions: access.looking(reads.sessions),
-    sessionIsElsewhere: steps.looking(shared.sessionIsElsewhere),
-    findSessions: steps.looking(shared.findSessions),
-    transcript: steps.reading(shared.transcript),
-    ...receiptStore(steps),
-    restores: steps.reading(restores),
-  };
-}
-
-function sandboxes(access: Access): SandboxStore {
-  const steps = stepAccess(access);
-  return {
-    ...sandboxStore(steps),
-    listSandboxes: steps.reading(listSandboxes),
-    leaveSandbox: access.writing(changing(leaveSandbox)),
-  };
+  } satisfies Partial<Store>;
 }

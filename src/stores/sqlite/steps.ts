@@ -3,7 +3,6 @@ import type { Access } from './file/access.ts';
 import type { Database } from './file/database.ts';
 import { isConstraint, unlessTaken } from './file/faults.ts';
 import type { Tx } from './file/write-queue.ts';
-import type { AsideVerb } from './reading/aside.ts';
 
 /** Carries out a verb that is written in steps (`stores/shared/verbs`). */
 export function carryOut<T>(db: Database, steps: Steps<T>): T {
@@ -43,11 +42,6 @@ function answerTo(db: Database, step: Step): unknown {
   }
 }
 
-type Paging = <A extends unknown[], T>(
-  name: AsideVerb,
-  verb: (owner: string, ...args: A) => Steps<T>,
-) => (owner: string, ...args: A) => Promise<T>;
-
 /** A function that only reads, from a verb in steps. */
 export function reader<A extends unknown[], T>(verb: (...args: A) => Steps<T>): (db: Database, ...args: A) => T {
   return (db, ...args) => carryOut(db, verb(...args));
@@ -62,8 +56,7 @@ export function stepTx({ now, monotonic, moved }: Tx): StepTx {
   return { now, monotonic, moved: (id) => moved(id, null), isTaken: isConstraint };
 }
 
-/** `paging`: a verb that reads a page, as large as its caller asks for. */
-export function stepAccess(access: Access): StepAccess & { paging: Paging } {
+export function stepAccess(access: Access): StepAccess {
   return {
     paging: (name, verb) => access.paging(name, reader(verb)),
     reading: (verb) => access.reading(reader(verb)),

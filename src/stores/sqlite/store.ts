@@ -3,32 +3,10 @@ import type { Session } from '../../core/restore/session.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
-import type { ConversationStore } from '../../ports/store/conversations.ts';
-import type { HistoryStore } from '../../ports/store/history.ts';
-import type { LeaseStore } from '../../ports/store/leases.ts';
-import type { PermissionStore } from '../../ports/store/permissions.ts';
-import type { SandboxStore } from '../../ports/store/sandboxes.ts';
-import type { SessionStore } from '../../ports/store/sessions.ts';
-import type { TurnStore } from '../../ports/store/turns.ts';
-import type { UsageStore } from '../../ports/store/usage.ts';
-import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
-import { receiptStore, restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { sharedVerbs } from '../shared/store.ts';
 import { census } from '../shared/verbs/census.ts';
-import { keyStore } from '../shared/verbs/keys.ts';
-import {
-  forgetWorker,
-  moveConversation,
-  placeStore,
-  setChoices,
-  setLimitPerDay,
-  setTitle,
-} from '../shared/verbs/places.ts';
-import { answer, requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
-import * as shared from '../shared/verbs/reading.ts';
-import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
-import { nextTurn } from '../shared/writing/claim.ts';
 import { commit } from '../shared/writing/commit.ts';
 import { enqueue, ensureConversation } from '../shared/writing/enqueue.ts';
 import { spendingOf } from '../shared/writing/totals.ts';
@@ -47,14 +25,15 @@ import { inspect } from './reading/inspect.ts';
 import { measure } from './reading/measure.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
-import { carryOut, stepAccess } from './steps.ts';
+import { carryOut } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
-import { changing } from './turns/changing.ts';
+import { changing, ledgerAccess } from './turns/changing.ts';
 import { claim, claimable, nextReady } from './turns/claim.ts';
 import { holdings, release, renew, standings, workers } from './turns/leases.ts';
 
 /*
- * The Store port on one SQLite file. This file says which function serves which verb. They are in
+ * The Store port on one SQLite file. This file says which function serves which verb; `stores/shared/store.ts` says it for verbs that are the same in
+ * all stores. They are in
  *
  *   steps.ts         runs what is written once for all stores: in `stores/shared/writing` what turns write, in `stores/shared/verbs` keys,
  *                    sandboxes, tasks, changes of the queue, most reads
@@ -97,12 +76,10 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
   // If it fails, or the store is closed before its end, the next one that opens it goes on.
   endUnfinished(access).catch(() => {});
   const store: Store = {
+    ...sharedVerbs(ledgerAccess(access)),
     ...conversations(access),
     ...turns(access),
     ...history(access),
-    ...sessions(access),
-    ...sandboxes(access),
-    ...keyStore(stepAccess(access)),
     log: access.reading(logId),
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
@@ -121,7 +98,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
   return { store, queue: access.queue };
 }
 
-function conversations(access: Access): ConversationStore {
+function conversations(access: Access) {
   return {
     async ensureConversation(owner, spec) {
       const { key } = spec;
@@ -131,34 +108,17 @@ function conversations(access: Access): ConversationStore {
     },
     findConversation: access.reading(findConversation),
     listConversations: access.paging('listConversations', listConversations),
-    setTitle: access.writing(changing(setTitle)),
-    setLimitPerDay: access.writing(changing(setLimitPerDay)),
-    setChoices: access.writing(changing(setChoices)),
     fork: (...args) => fork(access, ...args),
     importConversation: (...args) => importConversation(access, ...args),
     eraseConversation: (...args) => eraseConversation(access, ...args),
-    moveConversation: access.writing(changing(moveConversation)),
     findToErase: (...args) => findToErase(access, ...args),
-  };
+  } satisfies Partial<Store>;
 }
 
-function turns(access: Access): TurnStore & LeaseStore & WriteStore & PermissionStore {
+function turns(access: Access) {
   const { clock } = access;
-  const steps = stepAccess(access);
   return {
     enqueue: access.writing(changing(enqueue)),
-    agentFor: steps.reading(shared.agentFor),
-    requestCancel: access.writing(changing(requestCancel)),
-    queued: steps.paging('queued', shared.queued),
-    requeue: access.writing(changing(requeue)),
-    findTurn: steps.reading(shared.findTurn),
-    findRequest: steps.reading(shared.findRequest),
-    pending: steps.paging('pending', shared.pending),
-    setDelivered: steps.writing(setDelivered),
-    told: steps.reading(told),
-    outline: steps.paging('outline', shared.outline),
-    turns: steps.reading(shared.turns),
-
     async next(request, most) {
       const found = await access.read((db) => nextReady(db, request, clock.monotonic(), most));
       return found.map(({ owner, conversation }) => ({ owner, conversation }));
@@ -168,59 +128,25 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
       if ((await access.read((db) => claimable(db, request, clock.monotonic()))) === null) return null;
       return access.write((tx) => claim(tx, request));
     },
-    nextTurn: (...args) => steps.lookingAt(nextTurn)(...args),
     renew: access.renewing(renew),
     release: access.writing(release),
     workers: access.reading(workers),
-    forgetWorker: access.writing(changing(forgetWorker)),
-    ...placeStore(steps),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
     standings: (owner, ids) => standingsInParts(access, owner, ids),
     commit: (fence, ...args) => access.write((tx) => changing(commit)(tx, fence, ...args), fence.conversation),
-
-    answer: access.writing(changing(answer)),
-    permissions: access.paging('permissions', reads.permissions),
-    findPermission: steps.reading(shared.findPermission),
-  };
+  } satisfies Partial<Store>;
 }
 
-function history(access: Access): HistoryStore & UsageStore {
-  const steps = stepAccess(access);
+function history(access: Access) {
   return {
     events: access.reading(reads.events),
     eventsBefore: access.paging('eventsBefore', reads.eventsBefore),
-    turnEvents: steps.reading(shared.turnEvents),
-    recordsBefore: steps.paging('recordsBefore', shared.recordsBefore),
-    recordsAfter: steps.paging('recordsAfter', shared.recordsAfter),
-    countRecordsAfter: steps.reading(shared.countRecordsAfter),
-    unknownParts: steps.reading(shared.unknownParts),
-    summary: steps.lookingAt(summary),
+    permissions: access.paging('permissions', reads.permissions),
+    sessions: (...args) => sessionsInPages(access, ...args),
     search: access.aside('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
-    usage: steps.paging('usageDays', usageDays),
     spending: (owner, id) => access.read((db) => carryOut(db, spendingOf(owner, id, access.clock.now()))),
-  };
-}
-
-function sessions(access: Access): SessionStore {
-  const steps = stepAccess(access);
-  return {
-    sessions: (...args) => sessionsInPages(access, ...args),
-    sessionIsElsewhere: steps.reading(shared.sessionIsElsewhere),
-    findSessions: steps.reading(shared.findSessions),
-    transcript: steps.reading(shared.transcript),
-    ...receiptStore(steps),
-    restores: steps.paging('restores', restores),
-  };
-}
-
-function sandboxes(access: Access): SandboxStore {
-  const steps = stepAccess(access);
-  return {
-    ...sandboxStore(steps),
-    listSandboxes: steps.paging('listSandboxes', listSandboxes),
-    leaveSandbox: access.writing(changing(leaveSandbox)),
-  };
+  } satisfies Partial<Store>;
 }
 
 /** A conversation whose agent changes its ids has as many as turns. */

@@ -1,10 +1,10 @@
 import { conversationOf } from '../../shared/rows.ts';
 import type { Steps, StepTx } from '../../shared/verbs/steps.ts';
-import type { LedgerTx } from '../../shared/writing/ledger.ts';
+import type { LedgerAccess, LedgerTx } from '../../shared/writing/ledger.ts';
 import { conversationRow, findByKey, insertConversation } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import type { Tx } from '../server/access.ts';
-import { carryOut, stepTx } from '../steps.ts';
+import type { Access, Tx } from '../server/access.ts';
+import { carryOut, stepAccess, stepTx } from '../steps.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
 
 /** A function that writes in conversations, from a verb in steps. */
@@ -23,4 +23,8 @@ export function changing<A extends unknown[], T>(verb: (tx: LedgerTx, ...args: A
     } satisfies Omit<LedgerTx, keyof StepTx>);
     return carryOut(tx.sql, verb(shared, ...args));
   };
+}
+
+export function ledgerAccess(access: Access): LedgerAccess {
+  return { ...stepAccess(access), changing: (verb) => access.writing(changing(verb)) };
 }

@@ -14,7 +14,7 @@ import type {
 } from '../../../ports/store/sandboxes.ts';
 import type { LeaseRow } from '../ledger.ts';
 import { isName, parsed, type Row } from '../rows.ts';
-import type { LedgerTx } from '../writing/ledger.ts';
+import type { LedgerAccess, LedgerTx } from '../writing/ledger.ts';
 import {
   act,
   all,
@@ -25,7 +25,6 @@ import {
   one,
   orTaken,
   run,
-  type StepAccess,
   type Steps,
   type StepTx,
   unindexed,
@@ -95,9 +94,8 @@ type SandboxRow = Row<Sandbox, 'setup', 'disk'> & {
 /** At most so many conversations get an event about the end of their sandbox. */
 const MOST_TOLD = 100;
 
-/** All verbs but two: a store may read a long page of the list in a thread, and the end of a sandbox is written in conversations. */
-export function sandboxStore(access: StepAccess): Omit<SandboxStore, 'listSandboxes' | 'leaveSandbox'> {
-  const { reading, looking, lookingAt, writing } = access;
+export function sandboxStore(access: LedgerAccess): SandboxStore {
+  const { reading, looking, lookingAt, paging, writing, changing } = access;
   const [find, name, findOpened, open] = [
     reading(findRow),
     writing(nameSandbox),
@@ -110,6 +108,7 @@ export function sandboxStore(access: StepAccess): Omit<SandboxStore, 'listSandbo
       return known !== null && known.name === sandbox.name ? sandboxOf(known) : name(owner, sandbox);
     },
     findSandbox: looking(findSandbox),
+    listSandboxes: paging('listSandboxes', listSandboxes),
     idleSandboxes: reading(idleSandboxes),
     sandboxUses: reading(sandboxUses),
     worksBelow: lookingAt(worksBelow),
@@ -118,6 +117,7 @@ export function sandboxStore(access: StepAccess): Omit<SandboxStore, 'listSandbo
     holdSandbox: writing(holdSandbox),
     releaseSandbox: writing(releaseSandbox),
     changeSandbox: writing(changeSandbox),
+    leaveSandbox: changing(leaveSandbox),
     diskUse: reading(diskUse),
     copiedBytes: reading(copiedBytes),
   };
@@ -259,7 +259,7 @@ function* changeSandbox(_: StepTx, owner: string, id: string, change: SandboxCha
   return sandboxOf(yield* rowOf(owner, id));
 }
 
-export function* leaveSandbox(
+function* leaveSandbox(
   tx: LedgerTx,
   owner: string,
   id: string,

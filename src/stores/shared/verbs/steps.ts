@@ -44,9 +44,19 @@ export interface StepTx {
 
 type Verb<A extends unknown[], T> = (...args: A) => Promise<T>;
 
+/** Verbs that read a page, which may be long. */
+export type PagedVerb =
+  | ('outline' | 'pending' | 'queued' | 'recordsAfter' | 'recordsBefore' | 'restores')
+  | ('listSandboxes' | 'taskUsage' | 'usageDays');
+
 /** Makes verbs of a store from verbs in steps. */
 export interface StepAccess {
   reading<A extends unknown[], T>(verb: (...args: A) => Steps<T>): Verb<A, T>;
+  /** The same for a verb that reads a page, as large as its caller asks for. A store may do that in a thread, which knows the verb by its name. */
+  paging<A extends unknown[], T>(
+    name: PagedVerb,
+    verb: (owner: string, ...args: A) => Steps<T>,
+  ): Verb<[string, ...A], T>;
   /** The same for short reads that turns need. */
   looking<A extends unknown[], T>(verb: (...args: A) => Steps<T>): Verb<A, T>;
   /** The same, with the time that leases are measured in. */

@@ -8,7 +8,7 @@ import type { Fence, WorkerInfo } from '../../../ports/store/leases.ts';
 import { type Json, pack, type Separated, separate } from '../content.ts';
 import { type LeaseRow, type Stamp, type TurnName, takesTitle } from '../ledger.ts';
 import type { TurnRow } from '../rows.ts';
-import type { StepTx, StepValue, Taken } from '../verbs/steps.ts';
+import type { StepAccess, Steps, StepTx, StepValue, Taken } from '../verbs/steps.ts';
 
 export type NumberedTurn = TurnName & { readonly n: number };
 
@@ -155,4 +155,9 @@ export interface LedgerTx extends StepTx {
   registerWorker(worker: WorkerInfo): number | Promise<number>;
   /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
   dropIdleWorker(worker: number): void;
+}
+
+export interface LedgerAccess extends StepAccess {
+  /** A verb of a store from one in steps that writes in conversations. */
+  changing<A extends unknown[], T>(verb: (tx: LedgerTx, ...args: A) => Steps<T>): (...args: A) => Promise<T>;
 }

@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { errorOf, type Failure, isDamage, ThroughlineError } from '../../../core/errors.ts';
+import type { PagedVerb } from '../../shared/verbs/steps.ts';
 
 /*
  * Reads that SQLite does in one step, however long it takes, run in a thread with a connection of its own, so that they do not hold
@@ -13,9 +14,7 @@ import { errorOf, type Failure, isDamage, ThroughlineError } from '../../../core
  * Owners take turns. SQLite cannot be interrupted: a thread that is ended in the middle of a step still finishes it, and the next one
  * starts only then, so that there is never more than one.
  */
-export type AsideVerb =
-  | ('search' | 'listConversations' | 'listSandboxes' | 'listTasks' | 'taskUsage' | 'usageDays' | 'eventsBefore')
-  | ('outline' | 'pending' | 'permissions' | 'queued' | 'recordsAfter' | 'recordsBefore' | 'restores');
+export type AsideVerb = PagedVerb | 'search' | 'listConversations' | 'listTasks' | 'eventsBefore' | 'permissions';
 
 export interface ThreadData {
   readonly file: string;
