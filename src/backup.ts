@@ -24,6 +24,7 @@ import { systemClock } from './host/clock.ts';
 import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
 import { lockFile } from './host/file-lock.ts';
 import { bootId } from './host/processes.ts';
+import { reportNote } from './host/report.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
 import { namedStore, readSetup, type StoreAddress, storeFile, storeInWords } from './host/settings-file.ts';
 import type {
@@ -36,6 +37,7 @@ import type {
   StoreCopyRequest,
 } from './ports/store/backup.ts';
 import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
+import { finishSwitch, type Replaced, realFile, switchData, unfinishedSwitch } from './stores/sqlite/backup/switch.ts';
 
 /* Backups of a data home, restoring them, and copies to another store. A backup is one file: a copy of the database, or an archive of the database and the sandboxes. */
 
@@ -55,6 +57,7 @@ export async function backupHome(request: Home & BackupRequest): Promise<BackupM
   const source = storeFile(setup);
   checkTarget(file, request.force);
   checkNotTheData(file, setup.store);
+  await finishSwitch(source, request.onNote);
   if (sandboxes && !areHere(setup)) {
     throw new ThroughlineError('refused', 'The sandboxes are on another machine, and cannot be put into a backup.', {
       hint: 'Leave out --sandboxes, and save them there.',
@@ -170,16 +173,16 @@ export function receiveBackup(
 }
 
 /**
- * Makes a backup the data of a data home. The backup is checked before anything is changed, and the replaced data is kept. Throws
- * `conflict` while the data home is in use, and `storage_damaged`, `storage_newer` for a backup that cannot be used.
+ * Makes a backup the data of a data home. The backup is checked before anything is changed, and the replaced data is kept. All of the data is
+ * replaced, or nothing. Throws `conflict` while the data home is in use, and `storage_damaged`, `storage_newer` for a backup that
+ * cannot be used.
  */
 export async function restoreHome(request: Home & RestoreRequest): Promise<Restored> {
   const setup = readSetup(request);
   const kind = backupKind(request.file);
   checkWholeInItself(request.file);
   createHome(setup.home);
-  const configured = storeFile(setup);
-  const to = existsSync(configured) ? realpathSync(configured) : configured;
+  const to = realFile(storeFile(setup));
   const at = serverFiles(setup.home);
   makeServerDirectory(at);
   const lock = lockFile(at.lock);
@@ -190,15 +193,22 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
   }
   using cleanup = new DisposableStack();
   cleanup.defer(() => lock.release());
-  for (const left of restoreFolders([to, sandboxRoot(setup)])) removeFolder(left);
-  const draft = join(cleanup.adopt(makeRestoreFolder(to), removeFolder), DATABASE);
+  await finishSwitch(to, reportNote);
+  const root = sandboxRoot(setup);
+  for (const left of restoreFolders([to, root])) removeFolder(left);
+  // If the data could be replaced neither completely nor not at all, the next command needs them.
+  const removePrepared = (path: string) => void (unfinishedSwitch(to) === null && removeFolder(path));
+  const folder = cleanup.adopt(makeRestoreFolder(to), removePrepared);
+  const draft = join(folder, DATABASE);
   const contents = await checkedCopy(request, kind, draft);
-  const { makeOwn, replaceDatabase } = await import('./stores/sqlite/backup/restore.ts');
+  const { makeOwn, replacedDatabase } = await import('./stores/sqlite/backup/restore.ts');
   const own = makeOwn(draft, composeSandboxes(setup).place, request);
-  using unpacked = kind === 'archive' ? await unpackSandboxes(request.file, sandboxRoot(setup)) : null;
-  const kept = await replaceDatabase(to, draft, aside(to));
-  kept.push(...(unpacked?.replace() ?? []));
-  return { from: request.file, to, kept, sandboxes: kind === 'archive', ...contents, ...own };
+  const sandboxes = kind === 'archive' ? [cleanup.adopt(makeRestoreFolder(root), removePrepared)] : [];
+  const replaced: Replaced[] = [];
+  for (const unpacked of sandboxes) replaced.push(await unpackSandboxes(request.file, unpacked, root));
+  replaced.push(...replacedDatabase(to, draft, aside(to)));
+  const kept = await switchData(to, { backup: request.file, folders: [folder, ...sandboxes], replaced });
+  return { from: request.file, to, kept: kept.toReversed(), sandboxes: kind === 'archive', ...contents, ...own };
 }
 
 function removeFolder(path: string): void {
@@ -253,24 +263,10 @@ function checkWholeInItself(file: string): void {
   });
 }
 
-async function unpackSandboxes(file: string, root: string): Promise<Disposable & { replace(): string[] }> {
-  const folder = makeRestoreFolder(root);
-  const remove = () => removeFolder(folder);
-  await unpack(file, folder, ['--exclude', DATABASE]).catch((error) => {
-    remove();
-    throw error;
-  });
-  return {
-    replace() {
-      const kept = aside(root);
-      const wasThere = existsSync(root);
-      mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
-      if (wasThere) renameSync(root, kept);
-      for (const name of readdirSync(folder).slice(0, 1)) renameSync(join(folder, name), root);
-      return wasThere ? [kept] : [];
-    },
-    [Symbol.dispose]: remove,
-  };
+async function unpackSandboxes(file: string, folder: string, root: string): Promise<Replaced> {
+  await unpack(file, folder, ['--exclude', DATABASE]);
+  const [name] = readdirSync(folder);
+  return { at: root, kept: existsSync(root) ? aside(root) : null, by: name === undefined ? null : join(folder, name) };
 }
 
 /** Where replaced data is kept. */
@@ -295,7 +291,7 @@ export async function copyStore({ from, to, ...options }: StoreCopyRequest): Pro
     import('./stores/postgres/copy-side.ts'),
     import('./stores/shared/copy/copy.ts'),
   ]);
-  const machine = { clock: systemClock, boot: bootId() };
+  const machine = { clock: systemClock, boot: bootId(), onNote: reportNote };
   await using read =
     source.kind === 'sqlite'
       ? await sqlite.sqliteSource({ ...source, ...machine })

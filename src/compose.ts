@@ -13,6 +13,7 @@ import { canReopen } from './core/restore/traits.ts';
 import type { CredentialsFor } from './core/sandbox/credentials.ts';
 import { placeSettings } from './core/sandbox/sandbox-settings.ts';
 import { hasEnded, isPermissionMode, type PermissionMode } from './core/turn/turn.ts';
+import type { DoctorParts } from './doctor/parts.ts';
 import { createEngine } from './engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings, withinTimers } from './engine/parts.ts';
 import { observed } from './engine/reading/observed-store.ts';
@@ -20,13 +21,13 @@ import { systemClock } from './host/clock.ts';
 import { createHome, dataHome, leftRestoreFolders, removeRestoreFolder, whyUnwritable } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
 import { bootId, memoryLimit, processesAt, systemProcesses } from './host/processes.ts';
-import { reportBug, reportLoss, reportTrouble, seldom } from './host/report.ts';
+import { reportBug, reportLoss, reportNote, reportTrouble, seldom } from './host/report.ts';
 import { readAddress, serverFiles } from './host/server-files.ts';
 import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
 import type { Agent } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
-import type { Engine } from './ports/engine.ts';
+import type { AgentInfo, Engine } from './ports/engine.ts';
 import type { Health } from './ports/health.ts';
 import type { Sandboxes } from './ports/sandbox.ts';
 import type { Store } from './ports/store.ts';
@@ -161,7 +162,7 @@ async function openStore(
   const { openSqliteStore } = await import('./stores/sqlite/store.ts');
   const { file } = setup.store;
   try {
-    return await openSqliteStore({ file, clock: systemClock, boot: bootId(), ...options });
+    return await openSqliteStore({ file, clock: systemClock, boot: bootId(), onNote: reportNote, ...options });
   } catch (error) {
     throw withServer(error, setup.home);
   }
@@ -197,12 +198,51 @@ async function composeTasks(engine: Engine, parts: EngineParts, { tasks }: Setti
 
 type HomeOptions = Pick<ComposeOptions, 'home' | 'config' | 'store'>;
 
-/** The doctor has no engine: opening an engine cleans up after dead workers, and an examination must change nothing. */
+type DoctorOptions = HomeOptions & Pick<ComposeOptions, 'looks'>;
+
+/**
+ * The doctor has no engine: opening an engine cleans up after dead workers, and an examination must change nothing. Opening the database
+ * would complete a restore that was killed, so that is examined first.
+ */
 export async function composeDoctor(
-  { looks, ...options }: HomeOptions & Pick<ComposeOptions, 'looks'>,
+  options: DoctorOptions,
   serverHealth: () => Promise<HealthReport | null>,
 ): Promise<Doctor> {
   const setup = createSetup(options);
+  let composed: ReturnType<typeof composeAgents> | null = null;
+  const known = () => (composed ??= composeAgents(setup));
+  const compose = () => doctorOf(setup, options, { serverHealth, known });
+  if (setup.store.kind !== 'sqlite') return compose();
+  const { file } = setup.store;
+  const { finishSwitch, unfinishedSwitch } = await import('./stores/sqlite/backup/switch.ts');
+  if (unfinishedSwitch(file) === null) return compose();
+  const { unfinishedRestore } = await import('./doctor/storage-checks.ts');
+  let completed: Doctor | null = null;
+  return {
+    async examine() {
+      const backup = unfinishedSwitch(file);
+      if (backup !== null) return [unfinishedRestore(backup, () => finishSwitch(file))];
+      completed ??= await compose();
+      return completed.examine();
+    },
+    agents: () => listAgents(setup, known),
+    close: async () => completed?.close(),
+  };
+}
+
+type KnownAgents = () => ReturnType<typeof composeAgents>;
+
+async function listAgents(setup: Setup, known: KnownAgents): Promise<AgentInfo[]> {
+  const [{ AgentList }, settings] = await Promise.all([import('./engine/intake/agents.ts'), known()]);
+  const parts = { agents: settings.agents, sandboxes: composeSandboxes(setup), clock: systemClock, settings };
+  return new AgentList(parts).list({ login: true });
+}
+
+async function doctorOf(
+  setup: Setup,
+  { looks, ...options }: DoctorOptions,
+  { serverHealth, known }: Pick<DoctorParts, 'serverHealth'> & { known: KnownAgents },
+): Promise<Doctor> {
   const { settings, home } = setup;
   const [{ examine }, { unopened }] = await Promise.all([
     import('./doctor/doctor.ts'),
@@ -212,12 +252,7 @@ export async function composeDoctor(
   const processes = processesAt(placeAt(setup), home);
   const sandboxes = composeSandboxes(setup);
   const restored = [...(setup.store.kind === 'sqlite' ? [setup.store.file] : []), sandboxRoot(setup)];
-  let composed: ReturnType<typeof composeAgents> | null = null;
-  const known = () => (composed ??= composeAgents(setup));
-  const agents = async () => {
-    const [{ AgentList }, settings] = await Promise.all([import('./engine/intake/agents.ts'), known()]);
-    return new AgentList({ agents: settings.agents, sandboxes, clock: systemClock, settings }).list({ login: true });
-  };
+  const agents = () => listAgents(setup, known);
   if (store instanceof ThroughlineError) {
     return { examine: async () => [unopened(store)], agents, close: async () => {} };
   }

@@ -93,3 +93,15 @@ export async function checkRestores({ restoreFolders }: DoctorParts): Promise<Fi
     repair: async () => restoreFolders.remove(folder),
   }));
 }
+
+/** A restore was killed while it replaced the data. Nothing else can be examined before it is complete. */
+export function unfinishedRestore(backup: string, complete: () => Promise<void>): Finding {
+  return {
+    check: 'restores',
+    subject: `restore of ${backup}`,
+    problem:
+      'It was killed before its end, so only a part of the data is replaced. The next command that opens the data completes it.',
+    remedy: 'Complete it.',
+    repair: complete,
+  };
+}

@@ -37,6 +37,11 @@ export function reportLoss({ code, message, hint }: Failure, gone: boolean): voi
     process.stderr.write(line(`${message} ${hint}`));
 }
 
+/** What a person should know although nothing has failed. */
+export function reportNote(note: string): void {
+  process.stderr.write(line(note));
+}
+
 /** Reports an error at once, and repeats it only every `everyMs` while it lasts. An error of `tell` is reported as a bug. */
 export function seldom(
   tell: (error: ThroughlineError) => void,

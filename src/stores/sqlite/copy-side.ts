@@ -17,6 +17,8 @@ export interface SqliteSideOptions {
   readonly file: string;
   readonly clock: Clock;
   readonly boot: string;
+  /** Called with a note for people when the restore that a killed process left was completed. */
+  readonly onNote?: (note: string) => void;
 }
 
 const BUSY_MS = 10_000;

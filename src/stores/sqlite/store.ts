@@ -57,12 +57,14 @@ export interface SqliteOptions {
   readonly health?: Health;
   /** Given: an older database is not upgraded, but read from a temporary copy, and this is called with what to tell people. */
   readonly looks?: (note: string) => void;
+  /** Called with a note for people when the restore that a killed process left was completed. */
+  readonly onNote?: (note: string) => void;
 }
 
 /** Opens the store in one SQLite file, which any number of processes of this machine may share. */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { busyMs = 10_000, looks, ...access } = options;
-  const db = await openDatabase({ ...access, busyMs, ...(looks && { looks }) });
+  const { busyMs = 10_000, looks, onNote, ...access } = options;
+  const db = await openDatabase({ ...access, busyMs, ...given({ looks, onNote }) });
   if (await whileBusy(() => unlessDamaged(() => db.one(HALF_COPIED), undefined), busyMs)) {
     db.close();
     throw halfCopied();

@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSy
 import { dirname } from 'node:path';
 import { createDirectories } from '../../../core/directories.ts';
 import { hasCode, isDamage, RESTORE_HINT, ThroughlineError, writeFault } from '../../../core/errors.ts';
+import { finishSwitch } from '../backup/switch.ts';
 import { isCutShort } from '../loss/cut-file.ts';
 import { LOG_BYTES } from '../loss/data-file.ts';
 import { HighWater, type Mark, readHighWater } from '../loss/high-water.ts';
@@ -19,14 +20,17 @@ export interface OpenOptions extends BootClock {
    * upgraded, unless another process has it open (`storage_busy`).
    */
   readonly looks?: (note: string) => void;
+  /** Called with a note for people when the restore that a killed process left was completed. */
+  readonly onNote?: (note: string) => void;
 }
 
 /**
- * Opens or creates the database. Any number of processes may do so at once. A file of another program is not changed. On a disk that is
+ * Opens or creates the database. Completes a restore that was killed in the middle. Any number of processes may do so at once. A file of another program is not changed. On a disk that is
  * full or cannot be written, an existing database can still be read (`onlyReads`).
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
-  const { file } = options;
+  const { file, onNote } = options;
+  await finishSwitch(file, onNote);
   const isCut = !isOpenHere(file) && isCutShort(file);
   const db = await openOrRead(options);
   db.isCut = isCut;
