@@ -156,6 +156,25 @@ test('a backup names an event that was changed, and is then restored only with f
   expect(await restore(home, file, { force: true })).toMatchObject({ broken: backup.broken });
 });
 
+test('a script sees that events were changed: backup, restore and a forced restore end with exit code 1', async () => {
+  const cli = new CliHome();
+  onTestFinished(() => cli.remove());
+  await cli.ok('send', 'notes', 'The codeword is heron');
+  const db = new DatabaseSync(join(cli.path, 'home', 'throughline.db'));
+  db.exec("UPDATE events SET payload = payload || ' ' WHERE seq = 3");
+  db.close();
+  const said = 'event 3 of conversation';
+  expect(await cli.run('backup', 'b.db')).toMatchObject({ code: 1, stderr: expect.stringContaining(said) });
+  const refused = await cli.run('restore', 'b.db');
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('--force') });
+  const { code, stdout, stderr } = await cli.run('restore', 'b.db', '--force');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/^restored /) });
+  expect(stderr).toContain(said);
+  const forced = await cli.run('restore', 'b.db', '--force', '--json');
+  expect(forced.code).toBe(1);
+  expect(JSON.parse(forced.stdout)).toMatchObject({ conversations: 1, broken: [{ event: 3 }] });
+});
+
 test('a backup reports its progress when it checks and when it copies sandboxes', async () => {
   const { folder, home } = await backedUp();
   const seen: BackupProgress[] = [];

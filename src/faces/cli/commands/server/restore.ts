@@ -19,12 +19,13 @@ export function define(command: Command, cli: Cli): void {
     .action((file: string, flags: RestoreFlags) => restore(resolve(file), flags, cli));
   addHelp(command, {
     about:
-      'The backup is checked first. The current data is moved to the directory "aside" in the data home; nothing is deleted. Refused ' +
+      'The backup is checked first. All of the data is replaced, or nothing. The current data is moved to the directory "aside" in the data home; nothing is deleted. Refused ' +
       'while a server or another program uses the data home. A backup with sandboxes replaces the sandboxes as well. ' +
       'Turns after the backup are gone from the record, but agents may remember them. Their sessions are then not continued: the ' +
       'next turn starts a new one from the record, and its receipt says so. A conversation runs only in the data home that its ' +
       'sandbox is in. In another one it can be read and forked, or with --move-here continued, in an empty sandbox. ' +
-      'See docs/backup.md.',
+      'See docs/backup.md.\n' +
+      'Exit code 1: not restored; or restored with --force, although events were changed before (the output says which).',
     examples: [
       'throughline restore /backups/throughline-2026-01-31.db',
       'throughline restore --home /new/home everything.tar --move-here --json',
@@ -33,12 +34,12 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function restore(file: string, { moveHere = false, force = false }: RestoreFlags, cli: Cli): Promise<void> {
-  const { parts, options, output, waits } = cli;
+  const { parts, options, output, exitWith, waits } = cli;
   output.waitFor(waits);
   const restored = await parts.restore({ ...options, file, moveHere, force, ...progressAndStop(output) });
   output.result(restored, `restored ${restored.to}: ${contentsOf(restored)}`);
   explain(restored, output);
-  reportBroken(restored, output);
+  exitWith(reportBroken(restored, output));
 }
 
 function explain({ kept, elsewhere, moved }: Restored, output: Output): void {
