@@ -1,7 +1,9 @@
 // The inbox, the rail, search, filters, palette and keyboard shortcuts, on one device and on two.
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { INTERFACE, INTERFACE_HEADER } from '../../../src/wire/operations/operation.ts';
+import { problem } from '../../../src/wire/problem.ts';
 import { axe, PHONE, pageServer, waitForRender } from './harness.ts';
 
 const server = pageServer();
@@ -81,6 +83,50 @@ server.test('an error is shown with what to do, until it is closed', async ({ op
   await axe(page);
   await page.getByRole('button', { name: 'Close' }).click();
   await expect.poll(() => page.getByText(/There is nothing to fork/).count()).toBe(0);
+});
+
+server.test('an error that nobody has closed stays, however many messages come after it', async ({ open, allow }) => {
+  allow(/status of 409/);
+  await (await server.tl()).conversation('failing', { title: 'Failing restore' }).ask('Hello');
+  const page = await open('/');
+  let [tries, message] = [0, (n: number) => `Error ${n}.`];
+  await page.route('**/warm', (route) => {
+    tries += 1;
+    const headers = { [INTERFACE_HEADER]: INTERFACE };
+    const contentType = 'application/problem+json';
+    return route.fulfill({ status: 409, headers, contentType, json: problem('conflict', message(tries)) });
+  });
+  const messages = page.getByRole('status', { name: 'Messages' });
+  const line = section(page, 'Idle').getByRole('listitem').filter({ hasText: 'Failing restore' });
+  const fail = async () => {
+    const before = tries;
+    await line.getByRole('button', { name: 'Restore' }).press('Enter'); // messages may cover it
+    await expect.poll(() => tries).toBe(before + 1);
+    await page.getByText(message(tries)).waitFor();
+  };
+  for (let n = 1; n <= 12; n += 1) await fail();
+  for (let n = 1; n <= 12; n += 1) expect([n, await page.getByText(`Error ${n}.`).count()]).toEqual([n, 1]);
+  // The newest is in sight, and the first can be scrolled to.
+  const bottomOf = async (what: Locator) => {
+    const { y = 0, height = 0 } = (await what.boundingBox()) ?? {};
+    return y + height;
+  };
+  await expect
+    .poll(async () => (await bottomOf(messages.getByText('Error 12.'))) <= (await bottomOf(messages)))
+    .toBe(true);
+  const { height = 0 } = (await messages.boundingBox()) ?? {};
+  expect(height).toBeLessThan((page.viewportSize()?.height ?? 0) * 0.6);
+  await messages.getByText('Error 1.').scrollIntoViewIfNeeded();
+  await axe(page);
+  await messages.getByRole('listitem').filter({ hasText: 'Error 1.' }).getByRole('button', { name: 'Close' }).click();
+  expect(await messages.getByText('Error 1.').count()).toBe(0);
+  await messages.getByRole('button', { name: 'Close all 11 messages' }).click();
+  expect(await messages.getByRole('listitem').count()).toBe(0);
+  // The same error again and again is one message.
+  message = () => 'It failed.';
+  for (let n = 1; n <= 3; n += 1) await fail();
+  await messages.getByText('(3 times)').waitFor();
+  expect(await messages.getByRole('listitem').count()).toBe(1);
 });
 
 server.test('a stranded conversation says so in the lists and in its head, and can be moved here', async ({ open }) => {

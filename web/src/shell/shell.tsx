@@ -1,5 +1,5 @@
 import { Activity, Inbox as InboxIcon, ListChecks, MessageSquare, X } from 'lucide-react';
-import { Suspense, useDeferredValue, useEffect, useState } from 'react';
+import { Suspense, useDeferredValue, useEffect, useRef, useState } from 'react';
 import { Link, Route, Switch, useLocation, useRoute } from 'wouter';
 import { useFreeDrafts } from '../data/drafts/free.ts';
 import { useKeepList, useList } from '../data/list.ts';
@@ -12,11 +12,11 @@ import { useNotifications } from '../inbox/notify.ts';
 import { titleOf } from '../inbox/sections.ts';
 import { useInbox } from '../inbox/use-inbox.ts';
 import { Rail } from '../rail/rail.tsx';
-import { IconButton } from '../ui/button.tsx';
+import { Button, IconButton } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { lazily, NotLoaded } from '../ui/lazily.tsx';
 import { Empty, Skeleton } from '../ui/notes.tsx';
-import { dismissToast, type Toast, useToasts } from '../ui/say.ts';
+import { dismissAll, dismissToast, type Toast, useToasts } from '../ui/say.ts';
 import { type Action, useActions } from './actions.ts';
 import { ConnectionStrip } from './connection-strip.tsx';
 import { useKeyboard } from './keyboard.ts';
@@ -207,26 +207,46 @@ const TONES: Readonly<Record<Toast['tone'], string>> = { good: 'text-good', bad:
 /** Messages of the page, also for screen readers. They are below the header: further down they would cover the composer. */
 function Toasts() {
   const toasts = useToasts();
+  const box = useRef<HTMLDivElement>(null);
+  const newest = toasts.at(-1)?.id;
+  useEffect(() => {
+    if (newest !== undefined) box.current?.scrollTo({ top: box.current.scrollHeight });
+  }, [newest]);
   return (
     <div
+      ref={box}
       role="status"
+      aria-label="Messages"
       aria-live="polite"
-      className="pointer-events-none fixed inset-x-3 top-[calc(env(safe-area-inset-top)+3.5rem)] z-50 flex flex-col items-end gap-2"
+      className="pointer-events-none fixed right-1 top-[calc(env(safe-area-inset-top)+3.25rem)] z-50 flex max-h-[50dvh] max-w-[calc(100vw-0.5rem)] flex-col items-end gap-2 overflow-y-auto overscroll-contain p-1 pr-2"
     >
-      {toasts.map(({ id, text, hint, tone }) => (
-        <div
-          key={id}
-          className="pointer-events-auto flex max-w-md items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-sm shadow-lg"
-        >
-          <div className="min-w-0 wrap-anywhere">
-            <p className={TONES[tone]}>{text}</p>
-            {hint !== undefined && <p className="text-muted">{hint}</p>}
-          </div>
-          <IconButton label="Close" small onClick={() => dismissToast(id)}>
-            <X size={14} />
-          </IconButton>
-        </div>
-      ))}
+      {toasts.length > 2 && (
+        <Button small className="pointer-events-auto sticky top-0 shadow-lg" onClick={dismissAll}>
+          Close all {toasts.length} messages
+        </Button>
+      )}
+      <ul className="contents">
+        {toasts.map((toast) => (
+          <ToastItem key={toast.id} {...toast} />
+        ))}
+      </ul>
     </div>
+  );
+}
+
+function ToastItem({ id, text, hint, tone, times }: Toast) {
+  return (
+    <li className="pointer-events-auto flex max-w-md shrink-0 items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-sm shadow-lg">
+      <div className="min-w-0 wrap-anywhere">
+        <p className={TONES[tone]}>
+          {text}
+          {times > 1 && <span className="text-muted"> ({times} times)</span>}
+        </p>
+        {hint !== undefined && <p className="text-muted">{hint}</p>}
+      </div>
+      <IconButton label="Close" small onClick={() => dismissToast(id)}>
+        <X size={14} />
+      </IconButton>
+    </li>
   );
 }

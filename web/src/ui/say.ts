@@ -7,6 +7,8 @@ export interface Toast {
   /** What to do about it. */
   readonly hint?: string;
   readonly tone: 'good' | 'bad' | 'plain';
+  /** How often the same error came, since it was last closed. */
+  readonly times: number;
 }
 
 /** The messages in the corner of the page, the newest last. */
@@ -15,6 +17,8 @@ export const useToasts = create<readonly Toast[]>(() => []);
 let ids = 0;
 /** How long a message is shown. An error stays until it is closed. */
 const SHOWN_MS = 6_000;
+/** The most messages at once that are no errors. */
+const MOST_PASSING = 4;
 
 /** Shown after a live session was ended. */
 export const SESSION_ENDED = 'Session ended. Nothing that was said is lost.';
@@ -29,11 +33,26 @@ export function sayError(error: unknown): void {
   add({ text: message, tone: 'bad', ...(hint !== null && { hint }) });
 }
 
-function add(what: Omit<Toast, 'id'>): void {
+function add(what: Omit<Toast, 'id' | 'times'>): void {
   ids += 1;
-  const toast: Toast = { id: ids, ...what };
-  useToasts.setState((before) => [...before.slice(-3), toast], true);
-  if (toast.tone !== 'bad') setTimeout(() => dismissToast(toast.id), SHOWN_MS);
+  const id = ids;
+  useToasts.setState((before) => withToast(before, { id, times: 1, ...what }), true);
+  if (what.tone !== 'bad') setTimeout(() => dismissToast(id), SHOWN_MS);
+}
+
+/** An error is not pushed out by others. If it is shown already, it moves to the end and is counted. */
+export function withToast(before: readonly Toast[], toast: Toast): Toast[] {
+  if (toast.tone !== 'bad') {
+    const passing = before.filter(({ tone }) => tone !== 'bad').slice(1 - MOST_PASSING);
+    return [...before.filter((each) => each.tone === 'bad' || passing.includes(each)), toast];
+  }
+  const isSame = ({ tone, text, hint }: Toast) => tone === 'bad' && text === toast.text && hint === toast.hint;
+  const times = (before.find(isSame)?.times ?? 0) + 1;
+  return [...before.filter((each) => !isSame(each)), { ...toast, times }];
+}
+
+export function dismissAll(): void {
+  useToasts.setState([], true);
 }
 
 export function dismissToast(id: number): void {
