@@ -1,3 +1,4 @@
+import { asSentence, ThroughlineError } from '../../core/errors.ts';
 import type { SandboxProcess } from '../../core/process.ts';
 import { isObject } from '../../core/turn/content.ts';
 import type { Opened } from '../../ports/agent.ts';
@@ -84,6 +85,18 @@ export function refusalOf(output: string): ClaudeRefusal | null {
   const [words, reason] = refusal;
   const line = output.split('\n').find((one) => words.test(one)) ?? output;
   return new ClaudeRefusal(reason, line.replace(/^.*?(?:\bError: )/, '').trim());
+}
+
+/** Claude runs, but answered `initialize` with this error. */
+export function notOpened({ kind }: ConnectRequest['how'], said: string): Error {
+  const refusal = refusalOf(said);
+  if (refusal !== null) return refusal;
+  const message = `Claude did not open its session: ${said}`;
+  // Another way of restoring may still work. A new session is the last one.
+  if (kind === 'resume') return new ClaudeRefusal('refused', message);
+  return new ThroughlineError('agent_unavailable', asSentence(message), {
+    hint: '"throughline agents" shows which Claude is used; run it by hand to see its error.',
+  });
 }
 
 /** What Claude wants to do. */

@@ -26,7 +26,8 @@ for await (const line of createInterface({ input: process.stdin })) {
       say({ type: 'control_response', response: { request_id, ...(answers[mode] ?? { subtype: 'success', response: { errors: {} } }) } });
       continue;
     }
-    say({ type: 'control_response', response: { subtype: 'success', request_id } });
+    if (mode?.startsWith('init: ')) say({ type: 'control_response', response: { subtype: 'error', request_id, error: mode.slice(6) } });
+    else say({ type: 'control_response', response: { subtype: 'success', request_id } });
   }
   if (type !== 'user') continue;
   if (message.content === 'noise') { console.log('not JSON'); console.log('{"no":"type"}'); say({ type: 'result', subtype: 'success' }); }
@@ -124,6 +125,22 @@ test('when Claude does not start, a new session is unavailable, and a resume is 
     message: expect.stringContaining('Cannot find module'),
   });
   await expect(connect('dies', 'resume')).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'refused' });
+});
+
+test('when Claude answers its start with an error, nothing is open, and the failure says what Claude said', async () => {
+  const said = 'Your organization has disabled this model';
+  await expect(connect(`init: ${said}`, 'new')).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: `Claude did not open its session: ${said}.`,
+  });
+  await expect(connect(`init: ${said}`, 'resume')).rejects.toMatchObject({
+    name: 'ClaudeRefusal',
+    reason: 'refused',
+    message: `Claude did not open its session: ${said}`,
+  });
+  await expect(connect('init: No conversation found with session ID: x')).rejects.toMatchObject({
+    reason: 'not_found',
+  });
 });
 
 test('an aborted opening leaves nothing running', async () => {

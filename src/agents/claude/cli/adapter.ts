@@ -4,7 +4,7 @@ import { given } from '../../../core/input/arguments.ts';
 import type { Agent } from '../../../ports/agent.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { claudeAgent } from '../claude-agent.ts';
-import { ClaudeRefusal, type Connect, type ConnectRequest, refusalOf, UUID } from '../connection.ts';
+import { ClaudeRefusal, type Connect, type ConnectRequest, notOpened, refusalOf, UUID } from '../connection.ts';
 import { flagSettings, forbiddenTools } from '../environment.ts';
 import type { FoundClaude } from '../find/find.ts';
 import { giveServers } from '../mcp-servers.ts';
@@ -42,8 +42,10 @@ export function cliConnect(
       // Tools of MCP servers are tools as well.
       const servers = noTools ? [] : options.mcpServers;
       const { appendSystemPrompt, agents } = options;
-      const started = connection.start(given({ appendSystemPrompt, agents: noTools ? undefined : agents }));
-      const ready = (await started) && (await giveServers(servers, (given) => connection.setServers(given)));
+      const started = await connection.start(given({ appendSystemPrompt, agents: noTools ? undefined : agents }));
+      throwIfAborted(signal);
+      if (started?.ok === false) throw notOpened(request.how, started.error);
+      const ready = started !== null && (await giveServers(servers, (given) => connection.setServers(given)));
       throwIfAborted(signal);
       if (ready) return connection;
       const ended = await connection.whyEnded();

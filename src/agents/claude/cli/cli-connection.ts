@@ -54,14 +54,11 @@ export class CliConnection implements ClaudeConnection {
     return this.#process.alive && this.ending === null;
   }
 
-  /**
-   * Resolves with true when Claude is ready for prompts, with false when it has ended. `options` are sent as a message, because everybody
-   * on the machine can read arguments.
-   */
-  async start(options: { appendSystemPrompt?: string; agents?: object }): Promise<boolean> {
+  /** Without an error in its answer, Claude is ready for prompts. `options` are sent as a message, because everybody on the machine can read arguments. */
+  async start(options: { appendSystemPrompt?: string; agents?: object }): Promise<ControlAnswer> {
     const answer = await this.#control.ask({ subtype: 'initialize', ...options });
     if (answer?.ok) this.models = modelsIn(answer.response);
-    return answer !== null;
+    return answer;
   }
 
   setServers(servers: Readonly<Record<string, object>>): Promise<ControlAnswer> {

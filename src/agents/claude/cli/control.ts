@@ -10,9 +10,10 @@ import type { ClaudeMessage, ConnectRequest, ControlAnswer, PermissionDecision }
  * it answers:  {type: control_response, response: {subtype: success, request_id, response: {…}}}
  *              {type: control_response, response: {subtype: error, request_id, error}}   an unknown subtype, for example
  *   `initialize` is answered as soon as the session is loaded, before any prompt, with commands, models, pid and version; a
- *   session that cannot be opened ends the process instead, and no answer comes. `interrupt` is answered at once; the turn's
- *   result follows with `terminal_reason: aborted_…`, and then `session_state_changed: idle`. `mcp_set_servers` is answered with
- *   {added, removed, errors: {NAME: why}} when every server is connected or has failed.
+ *   session that cannot be opened ends the process instead, and no answer comes. After an error there is no session.
+ *   `interrupt` is answered at once; the turn's result follows with `terminal_reason: aborted_…`, and then
+ *   `session_state_changed: idle`. `mcp_set_servers` is answered with {added, removed, errors: {NAME: why}} when every server is
+ *   connected or has failed.
  * It asks:     {type: control_request, request_id, request: {subtype: can_use_tool, tool_name, input, tool_use_id,
  *               permission_suggestions, description, blocked_path, …}}                   only with --permission-prompt-tool stdio
  * we answer:   {type: control_response, response: {subtype: success, request_id, response: {behavior: allow, updatedInput,

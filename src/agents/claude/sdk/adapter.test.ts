@@ -83,6 +83,30 @@ const failure = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
+test('when Claude answers its start with an error, the failure says what Claude said, and it is ended', async () => {
+  const refusing: Sdk = {
+    query: (asked) => {
+      const query = fakeSdk(UP).query(asked);
+      const up = query.initializationResult();
+      const refused = async () => {
+        await up;
+        throw new Error('This model is disabled');
+      };
+      return Object.assign(query, { initializationResult: refused });
+    },
+  };
+  const fresh = (await failure(connect(refusing))) as ThroughlineError;
+  expect([fresh.code, fresh.message]).toEqual([
+    'agent_unavailable',
+    'Claude did not open its session: This model is disabled.',
+  ]);
+  const resumed = (await failure(connect(refusing, { how: { kind: 'resume', id: 'id-1' } }))) as ClaudeRefusal;
+  expect([resumed.reason, resumed.message]).toEqual([
+    'refused',
+    'Claude did not open its session: This model is disabled',
+  ]);
+});
+
 test('what the SDK writes reaches Claude as one line for any reader of lines', async () => {
   const sdk = fakeSdk(`
     console.log('up');

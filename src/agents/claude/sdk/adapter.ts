@@ -4,7 +4,7 @@ import { given } from '../../../core/input/arguments.ts';
 import type { Agent } from '../../../ports/agent.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { claudeAgent } from '../claude-agent.ts';
-import { ClaudeRefusal, type Connect, type ConnectRequest, refusalOf } from '../connection.ts';
+import { ClaudeRefusal, type Connect, type ConnectRequest, notOpened, refusalOf } from '../connection.ts';
 import { flagSettings, forbiddenTools } from '../environment.ts';
 import type { FoundClaude } from '../find/find.ts';
 import { giveServers } from '../mcp-servers.ts';
@@ -52,8 +52,9 @@ export function sdkConnect(find: (sandbox: OpenSandbox) => Promise<FoundSdk>, op
       await giveServers(servers, (given) => connection.setServers(given));
       return connection;
     } catch (error) {
+      const runs = connection.alive;
       await connection.kill();
-      throw notStarted(error, request, connection);
+      throw notStarted(error, request, { connection, runs });
     }
   };
 }
@@ -127,14 +128,19 @@ function questionOf(toolName: string, input: Record<string, unknown>, about: Too
   };
 }
 
-/** Claude refused the session, or did not start at all. */
-function notStarted(error: unknown, { how }: ConnectRequest, connection: SdkConnection): Error {
+/** Claude refused the session, or did not start at all. `runs`: it had not ended before we ended it. */
+function notStarted(
+  error: unknown,
+  { how }: ConnectRequest,
+  { connection, runs }: { readonly connection: SdkConnection; readonly runs: boolean },
+): Error {
   for (const fault of [connection.spawned?.fault, error]) if (fault instanceof ThroughlineError) return fault;
   const words = [connection.spawned?.stderrTail, error instanceof Error ? error.message : '']
     .filter(Boolean)
     .join('\n');
   const refusal = refusalOf(words);
   if (refusal !== null) return refusal;
+  if (runs && error instanceof Error) return notOpened(how, error.message);
   const message = `Claude ended ${connection.ending ?? ''} before its session was open: ${words}`;
   // Another way of restoring may still work. A new session is the last one.
   if (how.kind === 'resume') return new ClaudeRefusal('refused', message);
