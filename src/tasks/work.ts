@@ -2,7 +2,15 @@ import { failureOf, ThroughlineError } from '../core/errors.ts';
 import { type Budget, isUnpriced, tokensOf } from '../core/limits/budget.ts';
 import { BudgetWatch } from '../core/limits/budget-watch.ts';
 import type { SandboxProcess } from '../core/process.ts';
-import type { Decision, SessionMode, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
+import {
+  conversationKeyOf,
+  type Decision,
+  type SessionMode,
+  type Task,
+  type TaskEventDraft,
+  type TaskTurn,
+  type TurnPurpose,
+} from '../core/tasks/task.ts';
 import {
   decideAfter,
   decideBefore,
@@ -111,9 +119,9 @@ export class TaskWork {
 
   /** The conversation of the task or of its milestone, found by its key if it exists. */
   async #open(): Promise<string> {
-    const { id, milestone, agent, cwd, sandbox, progress } = this.#task;
+    const { agent, cwd, sandbox, progress } = this.#task;
     const place = { ...(cwd !== null && { cwd }), ...(sandbox !== null && { sandbox }) };
-    const key = milestone === null ? `task/${id}` : `milestone/${milestone}`;
+    const key = conversationKeyOf(this.#task);
     const { id: conversation } =
       progress.conversation === null
         ? await this.#engine.ensure({ key, agent, ...place })

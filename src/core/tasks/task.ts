@@ -132,6 +132,14 @@ export interface ShownProgress {
   readonly decision: Decision | null;
 }
 
+export const TASK_KEY = 'task/';
+export const MILESTONE_KEY = 'milestone/';
+
+/** The key of the conversation that a task works in. Stores find the open tasks in a sandbox by it. */
+export function conversationKeyOf({ id, milestone }: Pick<ShownTask, 'id' | 'milestone'>): string {
+  return milestone === null ? `${TASK_KEY}${id}` : `${MILESTONE_KEY}${milestone}`;
+}
+
 /** Everything that the next runner of a task needs. Turns are found by their request ids. */
 export interface TaskProgress extends ShownProgress {
   /** Null: not started. */

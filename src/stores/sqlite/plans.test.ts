@@ -36,6 +36,9 @@ const MAY_SCAN: readonly RegExp[] = [
 ];
 /** As much as a walk: most conversations may have the same owner. */
 const ALL_OF_OWNER = /^SEARCH (c|conversations) .*\(owner=\?\)$/;
+/** There may be thousands of open tasks: waiting for others, or for a person. */
+const readsAllOpen = (step: string, sql: string) =>
+  /^SEARCH (t|tasks) USING INDEX tasks_state \(state=\?\)$/.test(step) && /waiting.*asking/.test(sql);
 /** Steps that are no walk over a table of ours. */
 const HARMLESS = /^SCAN (CONSTANT ROW|pragma_|json_each VIRTUAL|w VIRTUAL|words VIRTUAL TABLE INDEX 0:=)/;
 
@@ -52,7 +55,7 @@ test('no statement of any verb walks over a table: the cost of turn n does not g
   expect(statements.length).toBeGreaterThan(70);
   const walks = statements.flatMap((sql) =>
     steps(db, sql)
-      .filter(walksOverTable)
+      .filter((step) => walksOverTable(step) || readsAllOpen(step, sql))
       .map((step) => `${step}: ${sql.trim()}`),
   );
   expect(walks).toEqual([]);

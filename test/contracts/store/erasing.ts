@@ -179,6 +179,15 @@ export function erasing(world: World): void {
     );
   });
 
+  test('with its sandbox is refused while a task works there, whatever characters the path has', async () => {
+    const { store } = world;
+    const sandbox = '/home/50% of_all!/"quoted" \\ ü\n';
+    await added(store, { cwd: `${sandbox}/work` }, { cwd: '/home/50% of all!' });
+    const conversation = await newConversation(store);
+    expect(await codeOf(store.eraseConversation(ANN, conversation, { sandbox }))).toBe('refused');
+    await store.eraseConversation(ANN, conversation, { sandbox: '/home/50% of_all' });
+  });
+
   test('lets only its owner find its sandbox by the id of the conversation afterwards, as long as nobody shares it', async () => {
     const { store } = world;
     const { conversation } = await said(world);

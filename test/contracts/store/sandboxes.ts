@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SetupResult } from '../../../src/core/sandbox/sandbox.ts';
+import { conversationKeyOf } from '../../../src/core/tasks/task.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { added, claimTask, finish } from './task-world.ts';
 import {
@@ -99,13 +100,25 @@ export function sandboxes(world: World): void {
     expect(await hold()).toBe('conflict');
     await store.requestCancel(ANN, open.id, 'ann');
     expect(await hold()).toBeNull();
-    await added(store, {});
-    const claimed = await claimTask(store);
-    await store.tasks.commit(claimed.fence, { progress: { ...claimed.task.progress, conversation }, events: [] });
-    expect(await hold()).toBe('conflict');
-    await finish(store, claimed);
-    expect(await hold()).toBeNull();
   });
+
+  test.each([null, 'harvest'])(
+    'it cannot be held as unused while a task works in it; milestone: %s',
+    async (milestone) => {
+      const { store } = world;
+      const id = await opened(store);
+      const hold = () => codeOf(store.holdSandbox(ANN, id, { worker: OTHER, leaseMs: 1000, unused: true }));
+      await added(store, { milestone });
+      const claimed = await claimTask(store);
+      const conversation = await newConversation(store, { sandbox: id, key: conversationKeyOf(claimed.task) });
+      await newConversation(store, { sandbox: id, key: `task/${fresh('other')}` });
+      expect(await hold()).toBeNull();
+      await store.tasks.commit(claimed.fence, { progress: { ...claimed.task.progress, conversation }, events: [] });
+      expect(await hold()).toBe('conflict');
+      await finish(store, claimed);
+      expect(await hold()).toBeNull();
+    },
+  );
 
   test('while it is shared, it cannot be held as unused, but others can open it and set it up', async () => {
     const { store, site } = world;

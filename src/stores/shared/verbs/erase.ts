@@ -29,7 +29,9 @@ const SESSIONS = `
 const OTHERS = `
   SELECT 1 FROM conversations
   WHERE no <> ?2 AND owner <> '' AND (cwd = ?1 OR substr(cwd, 1, length(?1) + 1) = ?1 || '/') LIMIT 1`;
-const OPEN_TASKS = "SELECT spec FROM tasks WHERE state IN ('waiting', 'queued', 'running', 'asking')";
+// ?: as in OF_CONVERSATION of task-changes.ts, the beginning of the field. SQLite ignores case here.
+const TASKS_BELOW = `
+  SELECT spec FROM tasks WHERE state IN ('waiting', 'queued', 'running', 'asking') AND spec LIKE ? ESCAPE '!'`;
 
 interface ErasedRow extends Pick<Conversation, 'id' | 'sandbox' | 'place'> {
   readonly no: number;
@@ -92,7 +94,8 @@ export function* checkUnused(conv: number, directory: string | undefined): Steps
     return cwd === directory || cwd?.startsWith(`${directory}/`);
   };
   const isUsed = (yield* one(OTHERS, directory, conv)) !== undefined;
-  if (!isUsed && !(yield* all<{ spec: string }>(OPEN_TASKS)).some(isThere)) return;
+  const field = `"cwd":${JSON.stringify(directory).slice(0, -1)}`.replaceAll(/[%_!]/g, '!$&');
+  if (!isUsed && !(yield* all<{ spec: string }>(TASKS_BELOW, `%${field}%`)).some(isThere)) return;
   throw new ThroughlineError('refused', `Another conversation or task works in ${directory}.`, {
     hint: 'Erase the conversation without its sandbox, or erase the other one first.',
   });

@@ -1,6 +1,6 @@
 import { noSuch, ThroughlineError } from '../../../core/errors.ts';
 import { type Sandbox, type SandboxUse, sandboxInUse } from '../../../core/sandbox/sandbox.ts';
-import type { TaskProgress } from '../../../core/tasks/task.ts';
+import { MILESTONE_KEY, TASK_KEY } from '../../../core/tasks/task.ts';
 import type { TurnFacts, WorkerInfo } from '../../../ports/store/leases.ts';
 import type {
   AloneInSandbox,
@@ -74,8 +74,17 @@ const FORGET = 'DELETE FROM sandboxes WHERE no = ?';
 const HELD = `
   SELECT 1 FROM conversations c JOIN leases l ON l.conv = c.no
   WHERE c.sandbox = ? AND c.owner <> '' AND (l.pending > 0 OR (l.worker IS NOT NULL AND l.ready_at > ?)) LIMIT 1`;
-const OPEN_TASKS = "SELECT progress FROM tasks WHERE state IN ('waiting', 'queued', 'running', 'asking')";
-const CONVERSATIONS = 'SELECT id FROM conversations WHERE sandbox = ?';
+// The conversation of a task has the task's key, and its progress names the conversation as JSON writes it. So only these tasks are read.
+const WORKS_HERE = `${unindexed('t.state')} IN ('waiting', 'queued', 'running', 'asking')
+  AND t.progress LIKE '%"conversation":"' || c.id || '"%'`;
+const keyIs = (start: string) => `substr(c.key, 1, ${start.length}) = '${start}'`;
+const afterKey = (start: string) => `substr(c.key, ${start.length + 1})`;
+const TASK = `
+  SELECT 1 FROM conversations c JOIN tasks t ON t.id = ${afterKey(TASK_KEY)}
+  WHERE c.sandbox = ? AND ${keyIs(TASK_KEY)} AND ${WORKS_HERE} LIMIT 1`;
+const TASK_OF_MILESTONE = `
+  SELECT 1 FROM conversations c JOIN tasks t ON t.owner = c.owner AND t.milestone = ${afterKey(MILESTONE_KEY)}
+  WHERE c.sandbox = ? AND ${keyIs(MILESTONE_KEY)} AND ${WORKS_HERE} LIMIT 1`;
 const DISK = 'SELECT count(*) AS sandboxes, coalesce(sum(disk_bytes), 0) AS bytes FROM sandboxes WHERE owner = ?';
 const COPIED = `
   SELECT coalesce(sum(s.mirrored), 0) AS bytes FROM conversations c JOIN sessions s ON s.conv = c.no
@@ -238,9 +247,7 @@ function* holdSandbox(tx: StepTx, owner: string, id: string, hold: SandboxHold):
 
 function* checkUnused({ monotonic }: StepTx, { id, holder, held_until }: SandboxRow): Steps<void> {
   if (parsed<Holder>(holder)?.shared && (held_until ?? 0) > monotonic) throw sandboxInUse('a command runs in it');
-  const tasks = yield* all<{ progress: string }>(OPEN_TASKS);
-  const inWork = new Set(tasks.map(({ progress }) => (JSON.parse(progress) as TaskProgress).conversation));
-  const isInWork = (yield* all<{ id: string }>(CONVERSATIONS, id)).some((conversation) => inWork.has(conversation.id));
+  const isInWork = (yield* one(TASK, id)) !== undefined || (yield* one(TASK_OF_MILESTONE, id)) !== undefined;
   if (!isInWork && (yield* one(HELD, id, monotonic)) === undefined) return;
   throw sandboxInUse('a conversation or a task works in it');
 }
