@@ -1,5 +1,6 @@
 // The health view: agents, live sessions that can be killed, sandboxes, the store, the doctor, and the check of a chain of events.
 import { expect } from 'vitest';
+import { INTERFACE, INTERFACE_HEADER } from '../../../src/wire/operations/operation.ts';
 import { axe, PHONE, pageServer } from './harness.ts';
 
 const server = pageServer();
@@ -85,6 +86,70 @@ server.test('the doctor reports findings, and the chain of a conversation is ver
     .getByText(/No problems found\.|Note|Problem/)
     .first()
     .waitFor();
+});
+
+server.test(
+  'a chain whose last events were lost is called incomplete, here and in the conversation',
+  async ({ open }) => {
+    const chat = (await server.tl()).conversation('cut', { title: 'Cut' });
+    await chat.ask('/say One.');
+    const lost = { had: { seq: 90, turns: 9 }, has: { seq: 50, turns: 5 } };
+    const words = 'Events 51 to 90 are missing: it had 9 turns (90 events), and 5 turns (50 events) are left.';
+    for (const path of ['/health', `/c/${(await chat.get()).id}`]) {
+      const page = await open(path);
+      // As after a power failure, in which a disk has lost what it had acknowledged.
+      const answer = { head: '50:ab', broken: null, lost };
+      await page.route(/\/verify(\?|$)/, (route) =>
+        route.fulfill({ headers: { [INTERFACE_HEADER]: INTERFACE }, json: answer }),
+      );
+      if (path === '/health') {
+        await page.getByLabel('Conversation', { exact: true }).selectOption('Cut');
+        await page.getByRole('button', { name: 'Verify' }).click();
+      } else {
+        await page.getByRole('button', { name: 'Conversation actions' }).click();
+        await page.getByRole('menuitem', { name: 'Verify the chain of events' }).click();
+      }
+      await page.getByText(words).waitFor();
+      expect(await page.getByText('No event was changed').count()).toBe(0);
+      await page.close();
+    }
+  },
+);
+
+server.test('without a clipboard, copying says so and what to do, in every place', async ({ open, context }) => {
+  const chat = (await server.tl()).conversation('copied', { title: 'Copied' });
+  await chat.ask('/say One.');
+  const { id } = await chat.get();
+  const message = 'The browser does not allow this page to copy. Select the text instead.';
+  const insecure = () => Object.defineProperty(navigator, 'clipboard', { value: undefined });
+  const refusing = () =>
+    Object.defineProperty(navigator, 'clipboard', {
+      value: { writeText: () => Promise.reject(new DOMException('no', 'NotAllowedError')) },
+    });
+  for (const clipboard of [insecure, refusing]) {
+    const page = await open(`/c/${id}`);
+    await page.evaluate(clipboard);
+    const messages = page.getByRole('status', { name: 'Messages' });
+    await page.getByRole('button', { name: 'Actions for turn 1' }).click();
+    await page.getByRole('menuitem', { name: 'Copy answer' }).click();
+    await messages.getByText(message).waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Conversation actions' }).click();
+    await page.getByRole('menuitem', { name: 'Verify the chain of events' }).click();
+    await page.getByRole('button', { name: 'Copy the head' }).click();
+    await messages.getByText(message).waitFor();
+    expect(await page.getByText(/copied\./i).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Copied', exact: true }).count()).toBe(0);
+    await page.close();
+  }
+  // Where the browser allows it, the text is in the clipboard.
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const page = await open(`/c/${id}`);
+  await page.getByRole('button', { name: 'Conversation actions' }).click();
+  await page.getByRole('menuitem', { name: 'Verify the chain of events' }).click();
+  await page.getByRole('button', { name: 'Copy the head' }).click();
+  await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^\d+:[0-9a-f]+$/);
 });
 
 server.test(
