@@ -355,9 +355,11 @@ export class ConversationHandle {
     checkSignal(signal);
     refuseAborted(signal);
     const before = this.#id;
-    const at = this.#id ?? (this.#isCreatedByPrompt(options) ? this.#key() : await this.#createdFor(prompt));
+    const { key, ...settings } = this.#spec;
+    const isPlain = this.#isCreatedByPrompt(options);
+    const at = this.#id ?? (isPlain || key !== undefined ? this.#key() : await this.#createdFor(prompt));
     refuseAborted(signal);
-    const create = this.#id === null;
+    const create = this.#id === null && (isPlain || settings);
     try {
       const submitted = await this.#engine.submit(at, prompt, { ...this.#named(), ...options, create });
       this.#id = submitted.turn.conversationId;
@@ -393,7 +395,7 @@ export class ConversationHandle {
     return this.#spec.key ?? '';
   }
 
-  /** Whether the first prompt can create the conversation: with a key and an agent. With other settings it has to be created before. */
+  /** Whether a key and an agent are all that the first prompt creates the conversation with. */
   #isCreatedByPrompt({ agent }: SubmitOptions): boolean {
     const byPrompt = new Set(['key', ...(agent === undefined ? ['agent'] : [])]);
     return Object.keys(given(this.#spec)).every((name) => byPrompt.has(name));

@@ -312,6 +312,9 @@ export interface ConversationSpec {
   readonly config?: ChoicesChange['config'];
 }
 
+/** The settings of a conversation that its first prompt creates. */
+export type FirstSettings = Omit<ConversationSpec, 'key'>;
+
 export interface EraseOptions {
   /** Also delete its own sandbox: the work and the sessions of its agents in it. Left out: no. */
   readonly sandbox?: boolean;
@@ -383,9 +386,10 @@ export interface TurnAnswer {
 export interface SubmitOptions extends Choices {
   /**
    * Whether to create the conversation when there is none. Left out: yes, unless its name looks like an id of ours: then it is probably the id
-   * of a conversation that was erased.
+   * of a conversation that was erased. A value: yes, with these settings, in the commit that stores the prompt. For an existing
+   * conversation they mean the same as in `ensure`.
    */
-  readonly create?: boolean;
+  readonly create?: boolean | FirstSettings;
   readonly requestId?: string;
   readonly agent?: string;
   /**

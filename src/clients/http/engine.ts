@@ -80,14 +80,8 @@ export class HttpEngine implements Engine {
   // ── conversations ──
 
   async ensure(spec: ConversationSpec): Promise<PublicConversation> {
-    const { key, title, sandbox, cwd, restore } = spec;
-    for (const [name, value] of Object.entries({ key, sandbox })) if (value !== undefined) checkKey(value, name);
-    if (title !== undefined) checkName(title, 'title');
-    checkDirectory(cwd);
-    changeChoices({}, spec, null);
-    const body = { ...spec, ...(restore && { restore: parseRestore(restore) }) };
     // Without a key, repeating it would create a second conversation.
-    return this.caller.ask('ensureConversation', { body, repeatable: key !== undefined });
+    return this.caller.ask('ensureConversation', { body: checkedSpec(spec), repeatable: spec.key !== undefined });
   }
 
   async conversation(idOrKey: string): Promise<PublicConversation> {
@@ -133,7 +127,9 @@ export class HttpEngine implements Engine {
     const blocks = parsePrompt(prompt);
     for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
     parseChoices(options);
-    const body = { ...options, prompt: blocks, ...(restore && { restore: parseRestore(restore) }) };
+    const create = typeof options.create === 'object' ? checkedSpec(options.create) : options.create;
+    const set = given({ create, restore: restore && parseRestore(restore) });
+    const body = { ...options, prompt: blocks, ...set };
     const params = await this.#promptedAt(conversation, options);
     return this.caller.accepted(requestId, (id) =>
       // The history of an adopted session is read first, and the agent may have to be started for that.
@@ -362,7 +358,8 @@ export class HttpEngine implements Engine {
       return this.#at(conversation);
     } catch (error) {
       if (create === false || !hasCode(error, 'not_found')) throw error;
-      const { id } = await this.ensure({ key: conversation, ...given({ agent }) });
+      const settings = typeof create === 'object' ? create : {};
+      const { id } = await this.ensure({ ...given({ agent }), ...settings, key: conversation });
       return { conversation: id };
     }
   }
@@ -370,6 +367,16 @@ export class HttpEngine implements Engine {
   #at(idOrKey: string): { conversation: string } {
     return { conversation: checkSegment(idOrKey, noSuchConversation) };
   }
+}
+
+/** Checks the settings of a conversation as the embedded engine does. */
+function checkedSpec(spec: ConversationSpec) {
+  const { key, title, sandbox, cwd, restore } = spec;
+  for (const [name, value] of Object.entries({ key, sandbox })) if (value !== undefined) checkKey(value, name);
+  if (title !== undefined) checkName(title, 'title');
+  checkDirectory(cwd);
+  changeChoices({}, spec, null);
+  return { ...spec, ...(restore && { restore: parseRestore(restore) }) };
 }
 
 /** Checks the page as the embedded engine does. It is sent as it was given. */

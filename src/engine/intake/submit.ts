@@ -1,6 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { type Conversation, checkDriver } from '../../core/conversation.ts';
-import { noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
 import { type Actor, checkAgent, looksLikeId } from '../../core/input/names.ts';
 import { perDayBy } from '../../core/limits/spending.ts';
@@ -21,7 +21,7 @@ import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
 import { askedStarts } from '../starts.ts';
 import type { Worker } from '../worker/worker.ts';
-import { findConversation, newConversation } from './conversations.ts';
+import { ensureConversation, findConversation, newConversation } from './conversations.ts';
 
 /*
  * The way of a prompt into the store. Everything that can never work is refused before anything is stored.
@@ -51,8 +51,13 @@ export async function submit(
   const blocks = parsePrompt(prompt);
   const { parts, worker, earlyStart } = intake;
   checkAgent(parts, options.agent);
-  const known =
+  const found =
     worker.heldConversation(owner, conversation) ?? (await parts.store.findConversation(owner, conversation));
+  const settings = typeof options.create === 'object' ? options.create : null;
+  const known =
+    found === null || settings === null
+      ? found
+      : await ensureConversation(parts, owner, { ...settings, key: conversation });
   const { requestId = null, agent = null } = options;
   const said = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
   const asked = { ...said, ...(by !== owner && { by }) };
@@ -64,7 +69,10 @@ export async function submit(
     return waitFor(worker, owner, await parts.store.enqueue(owner, turn));
   } catch (error) {
     await earlyStart?.end();
-    throw error;
+    // Another process has created it meanwhile: it may have other settings.
+    const isTaken = known === null && settings !== null && hasCode(error, 'conflict');
+    if (!isTaken || (await parts.store.findConversation(owner, conversation)) === null) throw error;
+    return submit(intake, { owner, by }, conversation, prompt, options);
   }
 }
 
@@ -103,8 +111,9 @@ async function firstTurn(
         'key ("create": true).',
     );
   }
-  const creates = await newConversation(intake.parts, owner, given({ key, agent }));
-  const turn = { ...newTurn(intake.parts, owner, creates, asked), creates };
+  const settings = typeof create === 'object' ? create : null;
+  const creates = await newConversation(intake.parts, owner, { ...given({ agent }), ...settings, key });
+  const turn = { ...newTurn(intake.parts, owner, creates, asked), creates, ...(settings && { isFirst: true }) };
   return withSession(intake, owner, { ...creates, isNew: true }, turn);
 }
 

@@ -76,8 +76,10 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
 
   // ── turns ──
   async submit({ engine, principal, params, body: { prompt, ...options } }) {
-    checkMachine(principal, options);
-    checkChoices(principal, options);
+    for (const given of [options, typeof options.create === 'object' ? options.create : {}]) {
+      checkMachine(principal, given);
+      checkChoices(principal, given);
+    }
     return engine.submit(params.conversation, prompt, options);
   },
   async listTurns({ engine, params, query }) {

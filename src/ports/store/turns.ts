@@ -105,6 +105,8 @@ export interface NewTurn extends AskedAgent {
   readonly id: string;
   /** Creates this conversation in the same commit, unless the owner has one with its key by now: then the turn is for that one. */
   readonly creates?: NewConversation;
+  /** With `creates`: throws `conflict` if the owner has a conversation with that key by now. */
+  readonly isFirst?: boolean;
   readonly requestId: string | null;
   /** Empty: its program may give it at the end (a tracker). */
   readonly prompt: Prompt;

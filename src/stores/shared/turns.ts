@@ -48,8 +48,11 @@ export function checkSpent(perDay: PerDay, spent: Spending, now: number): void {
 }
 
 export function checkDriver(found: string, wanted: string, key: string | null): void {
-  if (found === wanted) return;
-  throw new ThroughlineError('conflict', `A conversation "${key}" was created meanwhile.`, {
+  if (found !== wanted) throw keyTaken(key);
+}
+
+export function keyTaken(key: string | null): ThroughlineError {
+  return new ThroughlineError('conflict', `A conversation "${key}" was created meanwhile.`, {
     hint: 'Use another key.',
   });
 }

@@ -17,6 +17,20 @@ const ChainHead = z.string().min(1).max(80);
 
 const Extent = z.strictObject({ seq: Count, turns: Count });
 
+/** The settings of a new conversation, apart from its key. */
+export const FirstSettings = namedObject('FirstSettings', {
+  agent: optional(Id),
+  title: optional(Name),
+  cwd: optional(Directory),
+  sandbox: optional(Name),
+  worktree: optional(z.boolean()),
+  restore: optional(RestoreOverride),
+  limitPerDay: optional(BudgetInput.nullable()),
+  model: optional(Id.nullable()),
+  mode: optional(Id.nullable()),
+  config: optional(Config.nullable()),
+});
+
 export const conversations = {
   listConversations: {
     summary:
@@ -46,16 +60,7 @@ export const conversations = {
     scope: 'prompt',
     body: namedObject('NewConversation', {
       key: optional(Name),
-      agent: optional(Id),
-      title: optional(Name),
-      cwd: optional(Directory),
-      sandbox: optional(Name),
-      worktree: optional(z.boolean()),
-      restore: optional(RestoreOverride),
-      limitPerDay: optional(BudgetInput.nullable()),
-      model: optional(Id.nullable()),
-      mode: optional(Id.nullable()),
-      config: optional(Config.nullable()),
+      ...FirstSettings.shape,
     }),
     begins: true,
     answer: Conversation,

@@ -17,6 +17,7 @@ import {
   TurnOutline,
   TurnView,
 } from '../values/turn.ts';
+import { FirstSettings } from './conversations.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
@@ -29,12 +30,13 @@ export const turns = {
   submit: {
     summary:
       'Stores a prompt and answers at once. Follow the events after `seq` to see what happens. The first prompt to a new key ' +
-      'creates the conversation. `create`: false: 404 instead; true: also for a key that looks like an id (a UUIDv7). ' +
+      'creates the conversation. `create`: false: 404 instead; true: also for a key that looks like an id (a UUIDv7); a value: with ' +
+      'these settings. ' +
       '`model`, `mode`, `config`: for this turn alone; `mode` and `config` need the scope approve.',
     scope: 'prompt',
     body: namedObject('NewTurn', {
       prompt: PromptInput,
-      create: optional(z.boolean()),
+      create: optional(z.union([z.boolean(), FirstSettings])),
       requestId: optional(Id),
       agent: optional(Id),
       session: optional(Id),

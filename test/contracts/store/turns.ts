@@ -19,10 +19,25 @@ import {
   prompt,
   sending,
   session,
+  spec,
   type World,
 } from './world.ts';
 
 export function turns(world: World): void {
+  test('a first turn creates its conversation; a turn that must be the first is refused where there is one by now', async () => {
+    const { store } = world;
+    const creates = spec({ key: fresh('key'), title: 'A title' });
+    const first = newTurn(creates.id, { creates, isFirst: true });
+    expect((await store.enqueue(ANN, first)).turn).toMatchObject({ n: 1, conversation: creates.id });
+    expect(await store.findConversation(ANN, creates.id)).toMatchObject({ key: creates.key, title: 'A title' });
+    const later = spec({ key: creates.key });
+    expect(await codeOf(store.enqueue(ANN, newTurn(later.id, { creates: later, isFirst: true })))).toBe('conflict');
+    expect((await store.enqueue(ANN, newTurn(later.id, { creates: later }))).turn).toMatchObject({
+      n: 2,
+      conversation: creates.id,
+    });
+  });
+
   test('an accepted turn is queued with the next number, and the returned seq is that of its event', async () => {
     const { store } = world;
     const id = await newConversation(store);

@@ -253,6 +253,21 @@ describe('several processes', () => {
   });
 });
 
+test('a refused first prompt leaves no conversation behind, also with settings for a new one', async () => {
+  const refused = ['--session', 'one', '--new-session', 'two'];
+  for (const settings of [
+    ['--cwd', '.'],
+    ['--title', 'A title'],
+    ['--limit-per-day', '50k tokens'],
+  ]) {
+    const { code, stderr } = await home.run('send', 'refused first', 'hello', ...settings, ...refused);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('not both') });
+    expect((await home.run('show', 'refused first')).code).toBe(4);
+  }
+  await home.ok('send', 'refused first', 'hello', '--cwd', '.', '--title', 'A title');
+  expect((await home.show('refused first')).conversation).toMatchObject({ cwd: home.path, title: 'A title' });
+});
+
 describe('throughline send --detach', () => {
   test('returns when the turn is accepted, and the turn continues', async () => {
     const go = join(home.path, 'go-on');

@@ -4,6 +4,7 @@ import type { Answer, ConversationHandle } from '../../../src/index.ts';
 import { statusOf, ThroughlineError, TurnError } from '../../../src/index.ts';
 import { SubmittedAnswer } from '../../../src/library/answer.ts';
 import { Answerer } from '../../../src/library/answering.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { event, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -250,6 +251,44 @@ test('the prompt and the options of send() are checked before anything is stored
   }
   await expect(chat.ask('')).rejects.toMatchObject({ code: 'invalid', message: 'The prompt is empty.' });
   await expect(chat.turns()).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('a first prompt creates its conversation with the settings of the handle; a refused one leaves none behind', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const [cwd, elsewhere] = [temporaryFolder(), temporaryFolder()];
+  const c = tl.conversation('chat', { cwd, title: 'A title', limitPerDay: '50k tokens' });
+  const refused = [
+    c.ask('Hello.', { session: 'one', newSession: 'two' }),
+    c.ask('Hello.', { newSession: 'chosen', agent: 'scripted' }),
+    c.ask('Hello.', { agent: 'nobody' }),
+  ];
+  for (const { status } of await Promise.allSettled(refused)) expect(status).toBe('rejected');
+  expect(await tl.conversations()).toEqual([]);
+  await c.ask('Hello.');
+  const made = { key: 'chat', cwd, title: 'A title', limitPerDay: { tokens: 50_000 } };
+  expect(await tl.conversation('chat').get()).toMatchObject(made);
+  // An existing one is checked against the settings, and gets a new title.
+  const other = tl.conversation('chat', { cwd: elsewhere }).ask('Hello.');
+  await expect(other).rejects.toMatchObject({ code: 'refused', message: expect.stringContaining('directory') });
+  await tl.conversation('chat', { title: 'Another' }).ask('Hello.');
+  expect(await tl.conversation('chat').get()).toMatchObject({ ...made, title: 'Another', head: 2 });
+});
+
+test('of prompts that create the same conversation at once, one with another directory is refused', async () => {
+  await using home = new Home();
+  const [tl, second] = [await home.open(), await home.open()];
+  const [cwd, elsewhere] = [temporaryFolder(), temporaryFolder()];
+  for (let n = 1; n <= 5; n += 1) {
+    const uses = [
+      tl.conversation(`chat ${n}`, { cwd }).ask('Hello.'),
+      second.conversation(`chat ${n}`, { cwd: elsewhere }).ask('Hello.'),
+    ];
+    const ends = await Promise.allSettled(uses);
+    const [lost] = ends.filter((end) => end.status === 'rejected');
+    expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect(lost?.reason).toMatchObject({ code: 'refused', message: expect.stringContaining('directory') });
+  }
 });
 
 test('a first prompt that is refused leaves no empty conversation behind', async () => {

@@ -185,24 +185,29 @@ export class Talk {
   }
 
   async #accepted(place: Place, prompt: string, options: SubmitOptions): Promise<void> {
+    const known = place.conversation;
+    const { key = '', ...create } = place.spec;
+    const { turn, seq } = await this.#reached(() =>
+      known === null
+        ? this.engine.submit(key, prompt, { ...options, create })
+        : this.engine.submit(known.id, prompt, options),
+    );
+    if (known !== null) return;
+    const made = await this.#reached(() => this.engine.conversation(turn.conversationId));
+    place.conversation = made;
+    // The person may have gone elsewhere meanwhile.
+    if (place === this.#place) this.#follow({ id: made.id, after: seq - 1, log: made.logId }, () => true);
+  }
+
+  async #reached<T>(ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        const { id } = place.conversation ?? (await this.#create(place));
-        await this.engine.submit(id, prompt, options);
-        return;
+        return await ask();
       } catch (error) {
         if (this.#closed || !hasCode(error, 'unreachable')) throw error;
         await this.#reconnect();
       }
     }
-  }
-
-  async #create(place: Place): Promise<PublicConversation> {
-    const made = await this.engine.ensure(place.spec);
-    place.conversation = made;
-    // The person may have gone elsewhere meanwhile.
-    if (place === this.#place) this.#follow({ id: made.id, after: made.lastSeq, log: made.logId }, () => true);
-    return made;
   }
 
   #follow(from: Mark, isShown: (event: PublicEvent) => boolean): void {

@@ -14,6 +14,7 @@ import {
   checkSpent,
   chosenAgent,
   endedTurn,
+  keyTaken,
   noTurnToRetry,
   optionsJson,
   perDayOf,
@@ -38,17 +39,18 @@ const OWN_SESSION = `
   SELECT 1 FROM sessions WHERE ${unindexedNo('conv')} = ? AND id = ? AND agent = ? AND state IN ('live', 'dormant', 'unsettled')`;
 const NEWEST = 'SELECT ref FROM sessions WHERE conv = ? ORDER BY used_seq DESC, no DESC LIMIT 1';
 
-export function* enqueue(tx: LedgerTx, owner: string, { creates, ...asked }: NewTurn): Steps<Enqueued> {
+export function* enqueue(tx: LedgerTx, owner: string, { creates, isFirst, ...asked }: NewTurn): Steps<Enqueued> {
   if (creates === undefined) return yield* accept(owner, asked, ledgerOf(tx, owner, asked.conversation));
-  // Before the key: a request that is found here was stored together with the key, or after it. So the key is found, too.
+  // The request id is looked up first: a stored request was written with its key or later, so the key is then found too.
   const repeated = yield* requestRow(owner, asked.requestId);
   const known = yield* findByKey(tx, owner, creates.key);
   if (known === null) {
     const request = { ...asked, conversation: creates.id };
     return yield* accept(owner, request, createConversation(tx, owner, creates), repeated);
   }
+  if (isFirst) throw keyTaken(creates.key);
   checkDriver(known.driver, creates.driver, creates.key);
-  // The queue knew this verb by the id of the new conversation: another verb of this one may be in the same transaction.
+  // The write queue listed this verb under the id of the new conversation, so this transaction may contain another verb of the known one.
   tx.alone();
   return yield* accept(owner, { ...asked, conversation: known.id }, ledgerOf(tx, owner, known.id));
 }

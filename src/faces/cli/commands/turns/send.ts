@@ -124,13 +124,11 @@ async function send(
   await cli.withEngine(async (engine) => {
     const { agent, title, worktree, limitPerDay } = flags;
     const cwd = flags.cwd ?? (worktree ? directory('.') : undefined);
-    // The first prompt to a new key creates the conversation. `ensure` sets what a prompt cannot set.
+    // The first prompt to a new key creates the conversation with these settings; an existing one is checked against them.
     const isPlain = title === undefined && cwd === undefined && limitPerDay === undefined;
-    const name = isPlain
-      ? key
-      : (await engine.ensure({ key, ...given({ agent, title, cwd, worktree, limitPerDay }) })).id;
+    const create = isPlain ? undefined : given({ agent, title, cwd, worktree, limitPerDay });
     using _held = holdStopSignals(cli.output);
-    const submitted = await engine.submit(name, prompt, options);
+    const submitted = await engine.submit(key, prompt, { ...options, ...given({ create }) });
     if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');
     // Loaded only now, while the agent starts.
     const { watchTurn } = await import('./watch-turn.ts');
