@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { backupHome } from '../../src/backup.ts';
 import { open } from '../../src/index.ts';
-import { CliHome, first } from './cli-process.ts';
+import { CliHome, first } from './cli/process.ts';
 
 /*
  * A restore of the database and the sandboxes that is killed before each of its changes to the file system. Whatever command comes next

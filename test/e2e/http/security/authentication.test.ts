@@ -146,6 +146,11 @@ describe('authentication', () => {
     await using home = await ServedHome.start();
     const { caller } = await home.key('ann', ['read', 'prompt', 'approve']);
     expect((await caller.post('/conversations', { cwd: '/etc' })).status).toBe(403);
+    const prompt = 'Hello';
+    expect((await caller.post('/conversations/new/turns', { prompt, create: { cwd: '/etc' } })).status).toBe(403);
+    const { caller: writer } = await home.key('bea', ['read', 'prompt']);
+    expect((await writer.post('/conversations/new/turns', { prompt, create: { mode: 'yolo' } })).status).toBe(403);
+    expect((await writer.post('/conversations/new/turns', { prompt, create: { key: 'other' } })).status).toBe(400);
     await caller.ok('POST', '/conversations', { key: 'chat' });
     expect((await caller.post('/conversations/chat/turns', { prompt: 'x', session: 'another' })).status).toBe(403);
     expect((await caller.post('/conversations/chat/fork', { cwd: '/' })).status).toBe(403);
