@@ -54,7 +54,10 @@ export class CliConnection implements ClaudeConnection {
     return this.#process.alive && this.ending === null;
   }
 
-  /** Without an error in its answer, Claude is ready for prompts. `options` are sent as a message, because everybody on the machine can read arguments. */
+  /**
+   * Without an error in its answer, Claude is ready for prompts. `options` are sent as a message, because everybody on the machine can
+   * read arguments.
+   */
   async start(options: { appendSystemPrompt?: string; agents?: object }): Promise<ControlAnswer> {
     const answer = await this.#control.ask({ subtype: 'initialize', ...options });
     if (answer?.ok) this.models = modelsIn(answer.response);

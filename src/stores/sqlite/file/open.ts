@@ -25,8 +25,8 @@ export interface OpenOptions extends BootClock {
 }
 
 /**
- * Opens or creates the database. Completes a restore that was killed in the middle. Any number of processes may do so at once. A file of another program is not changed. On a disk that is
- * full or cannot be written, an existing database can still be read (`onlyReads`).
+ * Opens or creates the database. Completes a restore that was killed in the middle. Any number of processes may do so at once. A file of
+ * another program is not changed. On a disk that is full or cannot be written, an existing database can still be read (`onlyReads`).
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { file, onNote } = options;
