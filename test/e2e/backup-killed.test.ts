@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { backupHome } from '../../src/backup.ts';
 import { open } from '../../src/index.ts';
-import { CliHome, first } from './cli/process.ts';
+import { CliHome, preload } from './cli/process.ts';
 
 /*
  * A restore of the database and the sandboxes that is killed before each of its changes to the file system. Whatever command comes next
@@ -46,7 +46,7 @@ function reset(): void {
 
 /** For a run of a command: the process kills itself before its change of this number. */
 const killBefore = (command: string, number: number) =>
-  first(
+  preload(
     command,
     `let left = ${number};
     for (const name of ${JSON.stringify(CHANGES)}) {
@@ -168,7 +168,7 @@ test('if the new data of a killed restore was deleted, it is undone, and the old
 
 /** For a restore: renames from these paths fail. The sandboxes are replaced before the mark beside the database is moved. */
 const busy = (stuck: (from: string, to: string) => boolean) =>
-  first(
+  preload(
     'restore',
     `const { renameSync } = fs;
     const [home, isStuck] = [${JSON.stringify(home)}, ${stuck}];
