@@ -15,7 +15,11 @@ export function oneStorage(adapter: ClaudeAdapter): void {
     const requests = home.model.requests.length;
     const why = new RegExp(`The session ${session} of claude-cheap cannot be used: it belongs to another conversation`);
     for (const owner of [tl, tl.as('ann')]) {
+      const first = owner.conversation('first prompt', { cwd, agent: 'claude-cheap' });
+      await refusedWith('refused', first.ask(SECOND, { session }), /is in use elsewhere/);
+      await refusedWith('not_found', first.get());
       const two = owner.conversation('two', { cwd, agent: 'claude-cheap' });
+      await two.ensure();
       await refusedWith('refused', two.ask(SECOND, { session }), why);
     }
     // An agent with its own home has another storage, without this session.
