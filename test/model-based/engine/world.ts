@@ -53,7 +53,7 @@ export class World {
   readonly #conversations: string[] = [];
   readonly #words: { word: string; conversation: string; script: Script }[] = [];
   #retries = 0;
-  #rings = 0;
+  #notified = 0;
   #warming = 0;
 
   constructor(store: Store, name: string, time: number, setup: Setup, note: (line: string) => void) {
@@ -96,7 +96,7 @@ export class World {
       if (rounds > 40)
         throw new Error(`these turns do not end: ${open.map((turn) => `${turn.n} ${turn.state}`).join(', ')}`);
       this.machine.time += LEASE_MS + 1;
-      await this.#ring();
+      await this.#notify();
       for (const turn of open)
         if (this.#hangs(turn.prompt)) this.#watch(this.#healthy().engine.cancel(turn.id), 'cancel');
       for (const permission of await this.store.permissions(this.owner, { open: true })) {
@@ -162,7 +162,7 @@ export class World {
         });
       case 'let leases run out':
         this.machine.time += LEASE_MS + 1;
-        return this.#ring();
+        return this.#notify();
       case 'lock':
         for (const storage of Object.values(this.storages)) storage.locked = command.times;
         return;
@@ -301,9 +301,10 @@ export class World {
   }
 
   /** Makes the engines look for work. Their own polling uses real time, which would take too long here. */
-  async #ring(): Promise<void> {
-    this.#rings += 1;
-    for (const id of this.#conversations) await this.store.setTitle(this.owner, id, `title ${this.#rings}`, 'caller');
+  async #notify(): Promise<void> {
+    this.#notified += 1;
+    for (const id of this.#conversations)
+      await this.store.setTitle(this.owner, id, `title ${this.#notified}`, 'caller');
   }
 
   async #openTurns() {

@@ -19,12 +19,12 @@ test('another process is notified, every time', async () => {
   for (let i = 1; i <= 30; i += 1) {
     writer.tell();
     await writer.line(i);
-    // Nothing else would say so: without the bell this would never come.
+    // Without the bell, this line would not come.
     let heard: unknown;
     do {
       lines += 1;
       heard = await listener.line(lines);
-      // A commit in the middle of a look leads to a hint too many: anything may have moved.
+      // A commit while the listener looks causes one more notification, without names: anything may have moved.
     } while ((heard as { moved: unknown }).moved === null);
     expect(heard).toEqual({ moved: ['conversation'] });
   }
@@ -71,7 +71,7 @@ test('a listener of the process that commits is notified before the commit is an
   expect(heard).toEqual([[id]]);
 });
 
-test('a bell that is closed right after a commit is rung first, and not once more later', async () => {
+test('a bell that is closed right after a commit notifies first, and never again', async () => {
   const file = join(temporaryFolder(), 'bell');
   const bell = new Bell(file, null as unknown as Database, () => 0);
   const news = new BatchNews();
