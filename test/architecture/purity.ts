@@ -53,12 +53,12 @@ const nameOf = (node: unknown): string => {
 };
 
 /** Whether the name is that of a type, a member or a property. Then it does not refer to a global. */
-const isLabel = ({ key, parent }: Place) =>
+export const isLabel = ({ key, parent }: Place) =>
   key === 'typeName' ||
   ((key === 'property' || key === 'key') && (parent?.node.computed === false || parent?.node.computed === undefined));
 
 /** Whether the place declares a variable, a parameter, an import, a function … */
-function isDeclared({ key, parent }: Place): boolean {
+export function isDeclared({ key, parent }: Place): boolean {
   const type = parent?.node.type ?? '';
   if (type === 'Property') return key === 'value' && parent?.parent?.node.type === 'ObjectPattern';
   if (type === 'ArrayPattern' || type === 'RestElement') return true;
