@@ -271,7 +271,7 @@ async function unpackSandboxes(file: string, folder: string, root: string): Prom
 
 /** Where replaced data is kept. */
 function aside(path: string): string {
-  const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+  const stamp = new Date(systemClock.now()).toISOString().slice(0, 19).replaceAll(':', '-');
   return join(dirname(path), 'aside', `${basename(path)}.${stamp}-${randomUUID().slice(0, 4)}`);
 }
 

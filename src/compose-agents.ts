@@ -144,7 +144,8 @@ const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, se
   },
   acp: async (name, settings, setup) => {
     const { acpAgent } = await import('./agents/acp/adapter.ts');
-    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home), ours: setup.ours });
+    const { home, ours } = setup;
+    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(home), ours, clock: systemClock });
   },
 };
 
@@ -160,7 +161,7 @@ function programSettings(given: AgentSettings, { base }: Setup) {
 }
 
 function claudeParts({ home, ours }: AgentSetup) {
-  return { installed: installedClaude(home), ours };
+  return { installed: installedClaude(home), ours, clock: systemClock };
 }
 
 /** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */

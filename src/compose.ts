@@ -258,6 +258,7 @@ async function doctorOf(
   }
   const parts = {
     store,
+    clock: systemClock,
     processes,
     place: sandboxes.place,
     sandboxes: {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { faultsOfTime, usesOfTime } from './architecture/clock-rules.ts';
 import { importCycles } from './architecture/cycles.ts';
 import { faultsOfDecisions } from './architecture/decisions.ts';
 import { crowdedFolders, faultsOfEngineFolders, meaninglessFolders } from './architecture/folders.ts';
@@ -35,6 +36,10 @@ describe('src', () => {
   test('agents, engine and tasks use sandboxes, and not the machine that Throughline runs on', () => {
     const using = sources.filter(([path, source]) => usesOfHost(path, source).length > 0).map(([path]) => path);
     expect(using.toSorted()).toEqual(Object.keys(USES_OF_HOST).toSorted());
+  });
+
+  test('the time comes from the clock, except where a reason is given', () => {
+    expect(faultsOfTime(sources)).toEqual([]);
   });
 
   test('core is pure', () => {
@@ -230,6 +235,25 @@ test.each([
   ['agents/x/read.test.ts', "import 'node:fs'", []],
 ])('the sandbox rule finds which modules of the machine %s uses: %s', (path, source, found) => {
   expect(usesOfHost(path, source)).toEqual(found);
+});
+
+test.each<[string, string, string[]]>([
+  ['engine/x.ts', 'const at = Date.now()', ['wall']],
+  ['engine/x.ts', 'const { at = Date.now } = options', ['wall']],
+  ['engine/x.ts', 'const at = new Date()', ['wall']],
+  ['engine/x.ts', 'const start = performance.now(), end = performance.now()', ['elapsed']],
+  ['engine/x.ts', 'new Date(0); parts.clock.now(); clock.monotonic() // Date.now', []],
+  ['host/x.ts', 'const at = Date.now()', []],
+  ['engine/x.test.ts', 'const at = Date.now()', []],
+])('the clock rule finds how %s reads the time: %s', (path, source, found) => {
+  expect(usesOfTime(path, source)).toEqual(found);
+});
+
+test('the clock rule reports a file that is not named, and a name without a file', () => {
+  const faults = faultsOfTime([['engine/x.ts', 'Date.now() - performance.now()']]);
+  expect(faults).toContain('engine/x.ts reads the time of day, and does not use the clock');
+  expect(faults).toContain('engine/x.ts measures time, and does not use the clock');
+  expect(faults).toContain('no file of stores/postgres/ measures time');
 });
 
 describe('the purity rule', () => {

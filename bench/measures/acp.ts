@@ -1,4 +1,5 @@
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
+import { systemClock } from '../../src/host/clock.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import type { Finding, Measure } from '../finding.ts';
 import { AGENT_COMMAND, BareClient } from '../support/acp-client.ts';
@@ -18,7 +19,7 @@ const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const options = { window: 2_000_000 };
   const folders = { installed: home.path, memory: home.path };
-  const agent = acpAgent({ name: 'acp', command: AGENT_COMMAND, options, ...folders });
+  const agent = acpAgent({ name: 'acp', command: AGENT_COMMAND, options, ...folders, clock: systemClock });
   const { engine, queue } = await home.open({ agent });
   const bare = await BareClient.start(home.path);
   const { id } = await engine.ensure({ key: 'bench' });

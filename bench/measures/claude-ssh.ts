@@ -1,5 +1,6 @@
 import { claudeCliAgent } from '../../src/agents/claude/cli/adapter.ts';
 import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
+import { systemClock } from '../../src/host/clock.ts';
 import { processesAt } from '../../src/host/processes.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import { sshSandboxes } from '../../src/sandboxes/ssh/ssh-sandboxes.ts';
@@ -33,7 +34,14 @@ const measure: Measure = async ({ quick }) => {
   const plain = history(turns, 'claude');
   const exported = { ...plain, conversation: { ...plain.conversation, restore: RESTORE } };
   const options = () => ({
-    agent: claudeCliAgent({ name: 'claude', package: packageFolder, env: bench.env, options: {}, installed: '' }),
+    agent: claudeCliAgent({
+      name: 'claude',
+      package: packageFolder,
+      env: bench.env,
+      options: {},
+      installed: '',
+      clock: systemClock,
+    }),
     engine: { maxWarm: 0 },
   });
   const { engine: here } = await bench.home.open(options());

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
+import { systemClock } from '../../src/host/clock.ts';
 import { processesAt } from '../../src/host/processes.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import type { Sandboxes } from '../../src/ports/sandbox.ts';
@@ -160,7 +161,14 @@ class InSandbox implements AsyncDisposable {
     const home = new BenchHome();
     const memory = join(home.path, 'memory');
     mkdirSync(memory);
-    const agent = acpAgent({ name: 'acp', command: AGENT_COMMAND, options: {}, installed: home.path, memory });
+    const agent = acpAgent({
+      name: 'acp',
+      command: AGENT_COMMAND,
+      options: {},
+      installed: home.path,
+      memory,
+      clock: systemClock,
+    });
     const { engine } = await home.open({ agent, ...(kind.sandboxes && { sandboxes: kind.sandboxes }) });
     return new InSandbox(kind, home, engine);
   }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { claudeVariables, forbiddenTools, ISOLATION_DEFAULTS } from '../../src/agents/claude/environment.ts';
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
 import { userMessage } from '../../src/agents/claude/user-message.ts';
+import { systemClock } from '../../src/host/clock.ts';
 import type { Agent } from '../../src/ports/agent.ts';
 import { allowedEnvironment } from '../../src/sandboxes/shared/local-sandbox.ts';
 import {
@@ -52,7 +53,14 @@ export class ClaudeBench {
 
   /** Claude as Throughline uses it. */
   agent(): Agent {
-    return claudeSdkAgent({ name: 'claude', package: packageFolder, env: this.env, options: {}, installed: '' });
+    return claudeSdkAgent({
+      name: 'claude',
+      package: packageFolder,
+      env: this.env,
+      options: {},
+      installed: '',
+      clock: systemClock,
+    });
   }
 
   directory(name: string): string {

@@ -1,5 +1,6 @@
 import type { ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
@@ -9,6 +10,7 @@ import type { Store } from '../ports/store.ts';
 /** What the checks look at. `compose.ts` puts it together. */
 export interface DoctorParts {
   readonly store: Store;
+  readonly clock: Clock;
   readonly processes: Processes;
   readonly place: string;
   readonly sandboxes: Pick<Sandboxes, 'list' | 'find' | 'remove' | 'status' | 'end' | 'orphans'> & {

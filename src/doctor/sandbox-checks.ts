@@ -68,12 +68,12 @@ export async function checkElsewhere(parts: DoctorParts): Promise<Finding[]> {
 const OLD_MS = 86_400_000;
 
 /** Folders of probes of agents that were killed. They hold no work. */
-export async function checkProbes({ sandboxes }: DoctorParts): Promise<Finding[]> {
+export async function checkProbes({ sandboxes, clock }: DoctorParts): Promise<Finding[]> {
   const { root, isOurs } = sandboxes;
   if (!isOurs) return [];
   const probes = (await namesIn(root)).filter((name) => name.startsWith(PROBE)).map((name) => join(root, name));
   const ages = await Promise.all(probes.map(async (path) => ({ path, found: await lstat(path).catch(() => null) })));
-  const old = ages.filter(({ found }) => found !== null && Date.now() - found.mtimeMs > OLD_MS);
+  const old = ages.filter(({ found }) => found !== null && clock.now() - found.mtimeMs > OLD_MS);
   return old.map(({ path }) => ({
     check: 'sandboxes',
     subject: `directory ${path}`,

@@ -31,7 +31,14 @@ test.for([
     new AgentMemory(memory, await fingerprintOf(command, plain)).saw(
       capabilitiesOf({ ...info, agentCapabilities: {} }),
     );
-    const agent = acpAgent({ name: 'a', command, options: {}, installed: root, memory });
+    const agent = acpAgent({
+      name: 'a',
+      command,
+      options: {},
+      installed: root,
+      memory,
+      clock: { now: () => 0, monotonic: () => 0 },
+    });
     await agent.traits(sandbox);
     found = 0;
     const storage = await agent.storage?.(sandbox);

@@ -2,6 +2,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest, ProgramStart } from '../../ports/agent.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { inheritedVariables } from '../shared/programs.ts';
 import type { AgentProgram } from './known/description.ts';
@@ -20,6 +21,7 @@ interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 'instal
   readonly options?: Readonly<Record<string, unknown>> | undefined;
   /** A folder of our own for what was learnt about agents. */
   readonly memory: string;
+  readonly clock: Clock;
 }
 
 /** In tokens, for agents that do not report it. Today's models have at least this. */
@@ -139,7 +141,7 @@ class AcpAgent implements Agent {
     if (!learnt.load || whyNotReopened(learnt) !== null) return null;
     const program = await this.#program(sandbox);
     const { readHistory } = await import('./open/history.ts');
-    return readHistory(sessionId, sandbox, signal, program);
+    return readHistory(sessionId, sandbox, signal, program, this.#settings.clock);
   }
 
   /** The protocol has no way to read an agent's storage. */

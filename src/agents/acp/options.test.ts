@@ -23,7 +23,7 @@ test.each([
 });
 
 test('an agent that is not known by name needs a command', async () => {
-  const folders = { installed: '/nowhere', memory: '/nowhere' };
+  const folders = { installed: '/nowhere', memory: '/nowhere', clock: { now: () => 0, monotonic: () => 0 } };
   expect(() => acpAgent({ name: 'x', options: { agent: 'nobody' }, ...folders })).toThrow(
     /No agent is known by the name/,
   );

@@ -1,4 +1,13 @@
-import { appendFileSync, chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestSandboxes } from '../../../test/contracts/agent-sandbox.ts';
@@ -33,11 +42,13 @@ async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
   return { process: null, models: [], alive: true, ending: null, messages, ...calls };
 }
 
+const NOW = Date.UTC(2026, 0, 31);
 const env = () => ({ HOME: sandboxes.root });
 function agent(more: Partial<ClaudeAgentParts> = {}) {
   const find = async () => ({ version: '2.1.300', where: 'here', command: ['claude'] });
   const options = { home: 'user', trustProject: false, mcpServers: [] } as const;
-  return claudeAgent({ name: 'claude', connect, find, env: env(), ours: {}, options, model: null, ...more });
+  const clock = { now: () => NOW, monotonic: () => 0 };
+  return claudeAgent({ name: 'claude', connect, find, env: env(), ours: {}, options, model: null, clock, ...more });
 }
 const request = (how: OpenHow, more: Partial<OpenRequest> = {}): OpenRequest => ({
   how,
@@ -151,6 +162,14 @@ test('a session made from records is resumed; its file is removed when Claude re
   expect(await agent().open(request(how))).toMatchObject({ ok: true, proof: 'proved' });
   expect(await agent().position(MADE, sandbox)).toMatch(/^4:/);
   expect(asked.at(-1)?.how).toEqual({ kind: 'resume', id: MADE });
+});
+
+test('entries made from records are not later than now, whatever the records say', async () => {
+  const from = { records: [{ ...record(1), startedAt: NOW + 86_400_000, endedAt: NOW + 86_400_000 }] };
+  expect(await agent().open(request({ kind: 'rehydrate', id: MADE, from }))).toMatchObject({ ok: true });
+  const times = readFileSync(fileOf(MADE), 'utf8').match(/(?<="timestamp":")[^"]+/g) ?? [];
+  expect(times.length).toBeGreaterThan(0);
+  expect(times.filter((time) => Date.parse(time) > NOW)).toEqual([]);
 });
 
 test('a copy is written back byte for byte, never over another file, and never when it is damaged', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { OPENING_CANCELLED, type Refusal, refused } from '../shared/flight.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest, UUID } from './connection.ts';
@@ -41,6 +42,7 @@ export interface ClaudeAgentParts {
   readonly options: ClaudeOptions;
   /** Null: Claude chooses one. */
   readonly model: string | null;
+  readonly clock: Clock;
 }
 
 interface InstalledClaude {
@@ -205,12 +207,12 @@ async function resume(
 }
 
 async function rehydrate(
-  { request, version }: Opening,
+  { request, parts, version }: Opening,
   file: Transcript,
   id: string,
   from: Rehydration,
 ): Promise<Refusal | Written> {
-  const session = { id, cwd: request.sandbox.work, version, before: Date.now() };
+  const session = { id, cwd: request.sandbox.work, version, before: parts.clock.now() };
   const content = 'transcript' in from ? from.transcript : [...synthesise(from.records, session)].join('');
   const { result, detail } = await putTranscript(file, content);
   if (result === 'written' || result === 'same') return { written: result === 'written', content };

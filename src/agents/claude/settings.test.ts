@@ -77,7 +77,8 @@ function folderWith(version: string | null) {
     chmodSync(join(folder, 'claude'), 0o755);
   };
   if (version !== null) install(version);
-  return { settings: { name: 'claude', env: { PATH: folder }, options: {}, installed: folder }, install };
+  const clock = { now: () => 0, monotonic: () => 0 };
+  return { settings: { name: 'claude', env: { PATH: folder }, options: {}, installed: folder, clock }, install };
 }
 
 const sandboxes = new TestSandboxes();

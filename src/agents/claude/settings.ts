@@ -19,6 +19,7 @@ import {
 } from '../../core/input/schema.ts';
 import { parseOptions } from '../../core/input/settings.ts';
 import { isObject } from '../../core/turn/content.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { anyText, MCP_SERVERS, type McpServer } from '../shared/mcp-servers.ts';
 import { type FindSettings, type FoundClaude, findClaude } from './find/find.ts';
@@ -31,6 +32,7 @@ export interface ClaudeSettings extends Pick<FindSettings, 'command' | 'package'
   /** Our environment, of which Claude gets the variables that it needs. Left out: that of this process. */
   readonly ours?: NodeJS.ProcessEnv;
   readonly options: Readonly<Record<string, unknown>>;
+  readonly clock: Clock;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface ClaudeSettings extends Pick<FindSettings, 'command' | 'package'
  * `invalid` for unknown options.
  */
 export function readClaudeSettings<T>(
-  { name, model, env, ours = process.env, options: given, ...places }: ClaudeSettings,
+  { name, model, env, ours = process.env, options: given, clock, ...places }: ClaudeSettings,
   check: (found: FoundClaude) => T,
 ) {
   const options = parseClaudeOptions(name, given);
@@ -55,7 +57,7 @@ export function readClaudeSettings<T>(
     found.catch(() => remembered.delete(key));
     return found;
   };
-  return { parts: { name, env, ours, options, model: model ?? null }, find };
+  return { parts: { name, env, ours, options, model: model ?? null, clock }, find };
 }
 
 export const MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'] as const;

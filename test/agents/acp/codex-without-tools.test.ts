@@ -4,6 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { acpAgent } from '../../../src/agents/acp/adapter.ts';
+import { systemClock } from '../../../src/host/clock.ts';
 import { startModel } from '../../../src/testing/index.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { codexAcp, execCommand, whyNotInstalled } from '../support/acp-agents.ts';
@@ -95,6 +96,7 @@ test.for<[keyof typeof MODELS, 'with tools' | 'without tools', string]>([
       env: { ...settings.env, HTTPS_PROXY: 'http://127.0.0.1:9' },
       installed: sandboxes.root,
       memory: join(sandboxes.root, 'learnt'),
+      clock: systemClock,
     });
     expect((await agent.traits(sandbox)).noTools).toBe(true);
     const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: null }, noTools);
@@ -141,7 +143,7 @@ test('codex-acp is not opened without tools in a project with settings', async (
     const sandbox = await sandboxes.sandbox();
     configureProject(sandbox.work, join(sandboxes.root, 'trace.log'), 'http://127.0.0.1:9');
     const folders = { installed: sandboxes.root, memory: join(sandboxes.root, 'learnt') };
-    const agent = acpAgent({ name: 'codex', ...settings, ...folders });
+    const agent = acpAgent({ name: 'codex', ...settings, ...folders, clock: systemClock });
     await agent.traits(sandbox);
     const how = { kind: 'new', id: null } as const;
     const opened = await agent.open({ how, sandbox, noTools: true, signal: AbortSignal.timeout(60_000) });

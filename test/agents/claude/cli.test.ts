@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claudeCliAgent } from '../../../src/agents/claude/cli/adapter.ts';
+import { systemClock } from '../../../src/host/clock.ts';
 import { type Model, startModel } from '../../../src/testing/index.ts';
 import { agentContract } from '../../contracts/agent.contract.ts';
 import { ask, TestSandboxes, text } from '../../contracts/agent-sandbox.ts';
@@ -22,7 +23,14 @@ else {
     const sandboxes = new TestSandboxes();
     const env = claudeEnvironment(model, userHome(sandboxes.root, { permissions: { allow: ['Bash'] } }));
     return {
-      agent: claudeCliAgent({ name: 'claude', env, command: [claude.program], options: {}, installed: sandboxes.root }),
+      agent: claudeCliAgent({
+        name: 'claude',
+        env,
+        command: [claude.program],
+        options: {},
+        installed: sandboxes.root,
+        clock: systemClock,
+      }),
       sandboxes,
       tell: (codeword) => text(`The codeword is ${codeword}.`),
       recall: text('Which codewords have you seen?'),
@@ -43,6 +51,7 @@ else {
         command: [claude.program],
         options,
         installed: sandboxes.root,
+        clock: systemClock,
       });
       const sandbox = await sandboxes.sandbox();
       const id = '11111111-1111-4111-8111-111111111111';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import { claudeSdkAgent } from '../../../src/agents/claude/sdk/adapter.ts';
+import { systemClock } from '../../../src/host/clock.ts';
 import { type Model, startModel } from '../../../src/testing/index.ts';
 import { agentContract } from '../../contracts/agent.contract.ts';
 import { TestSandboxes, text } from '../../contracts/agent-sandbox.ts';
@@ -19,7 +20,14 @@ else {
     const sandboxes = new TestSandboxes();
     const env = claudeEnvironment(model, userHome(sandboxes.root, { permissions: { allow: ['Bash'] } }));
     return {
-      agent: claudeSdkAgent({ name: 'claude', env, package: packageFolder, options: {}, installed: sandboxes.root }),
+      agent: claudeSdkAgent({
+        name: 'claude',
+        env,
+        package: packageFolder,
+        options: {},
+        installed: sandboxes.root,
+        clock: systemClock,
+      }),
       sandboxes,
       tell: (codeword) => text(`The codeword is ${codeword}.`),
       recall: text('Which codewords have you seen?'),

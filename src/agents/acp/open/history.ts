@@ -2,6 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { HistoryBuilder, type SessionHistory } from '../../../core/restore/adopted.ts';
 import { isObject } from '../../../core/turn/content.ts';
 import { chunkText, type Update } from '../../../core/turn/update.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { AgentProgram, Quirks } from '../known/description.ts';
 import { withoutMark } from '../session/literal.ts';
@@ -13,6 +14,7 @@ export async function readHistory(
   sandbox: OpenSandbox,
   signal: AbortSignal,
   program: AgentProgram,
+  clock: Clock,
 ): Promise<SessionHistory | null> {
   const repeated: Update[] = [];
   const request = { how: { kind: 'resume', id }, sandbox, noTools: false, signal } as const;
@@ -24,7 +26,7 @@ export async function readHistory(
     });
   }
   await opened.session.close();
-  const history = turnsOf(repeated, opened.session.quirks, Date.now());
+  const history = turnsOf(repeated, opened.session.quirks, clock.now());
   return history.turns.length === 0 && !history.unknownBefore ? null : history;
 }
 

@@ -32,7 +32,8 @@ const AGENT = `
 
 function agent(how: 'late' | 'slow', options: Record<string, unknown>) {
   const folders = { installed: sandboxes.root, memory: join(sandboxes.root, 'learnt') };
-  return acpAgent({ name: 'agent', command: [process.execPath, '-e', AGENT, how], options, ...folders });
+  const clock = { now: () => 0, monotonic: () => 0 };
+  return acpAgent({ name: 'agent', command: [process.execPath, '-e', AGENT, how], options, ...folders, clock });
 }
 
 /** Lets the agent continue, and blocks our process until it has, for at least this time. Timers run first afterwards. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { acpAgent } from '../../../../src/agents/acp/adapter.ts';
+import { systemClock } from '../../../../src/host/clock.ts';
 import { type Model, startModel } from '../../../../src/testing/index.ts';
 import { agentContract } from '../../../contracts/agent.contract.ts';
 import { TestSandboxes, text } from '../../../contracts/agent-sandbox.ts';
@@ -29,7 +30,7 @@ export function acpContract(
     const sandboxes = new TestSandboxes();
     const settings = settingsOf(model, sandboxes.root);
     return {
-      agent: acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory }),
+      agent: acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory, clock: systemClock }),
       sandboxes,
       tell: (codeword: string) => text(`The codeword is ${codeword}.`),
       recall: text('Which codewords have you seen?'),

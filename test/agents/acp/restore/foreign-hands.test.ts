@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../../../src/agents/acp/adapter.ts';
+import { systemClock } from '../../../../src/host/clock.ts';
 import type { Throughline } from '../../../../src/index.ts';
 import { conversationOf } from '../../../../src/testing/index.ts';
 import { ask, TestSandboxes, until } from '../../../contracts/agent-sandbox.ts';
@@ -75,6 +76,7 @@ async function promptElsewhere(home: AcpHome, id: string, cwd: string): Promise<
       ...agents.agent,
       installed: sandboxes.root,
       memory: join(sandboxes.root, 'learnt'),
+      clock: systemClock,
     });
     const session = await sandboxes.open(agent, await sandboxes.sandbox(cwd), { kind: 'resume', id });
     expect((await ask(session, THEIRS)).outcome.kind).toBe('completed');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../../../src/agents/acp/adapter.ts';
 import { ThroughlineError } from '../../../../src/core/errors.ts';
+import { systemClock } from '../../../../src/host/clock.ts';
 import { acknowledgement, type Model } from '../../../../src/testing/index.ts';
 import { TestSandboxes, until } from '../../../contracts/agent-sandbox.ts';
 import { smallAgent } from '../../support/acp-agents.ts';
@@ -226,7 +227,13 @@ test('an error of Throughline while a session is opened is not reported as a ref
   const sandboxes = new TestSandboxes();
   try {
     const settings = smallAgent({ url: 'http://127.0.0.1:9' }, sandboxes.root, ['complete']);
-    const agent = acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory: sandboxes.root });
+    const agent = acpAgent({
+      name: 'agent',
+      ...settings,
+      installed: sandboxes.root,
+      memory: sandboxes.root,
+      clock: systemClock,
+    });
     const leaseLost = new ThroughlineError('lease_lost', 'The lease is gone.');
     const how = { kind: 'resume', id: 'x', told: () => Promise.reject(leaseLost) } as const;
     const opening = agent.open({

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../../../src/agents/acp/adapter.ts';
+import { systemClock } from '../../../../src/host/clock.ts';
 import { conversationOf, startModel } from '../../../../src/testing/index.ts';
 import { ask, TestSandboxes } from '../../../contracts/agent-sandbox.ts';
 import { allEvents, ended, WHICH_CODEWORDS } from '../../../e2e/support/conversations.ts';
@@ -123,6 +124,7 @@ test('Claude without tools runs no tool, no hook and no MCP server of a project'
       ...settings,
       installed: sandboxes.root,
       memory: join(sandboxes.root, 'learnt'),
+      clock: systemClock,
     });
     expect((await agent.traits(sandbox)).noTools).toBe(true);
     const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: null }, true);
