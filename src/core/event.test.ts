@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkPlace } from './event.ts';
+import { checkEventNumber } from './event.ts';
 
 const LOG = { lastSeq: 41, logId: 'this' };
 
@@ -11,8 +11,8 @@ test.each([
   [{ after: 42, log: 'this' }, 'There is no event 42 to continue after: the last one is 41.'],
   [{ after: 3, log: 'other' }, 'The log "other" no longer exists. There is another one now.'],
   [{ after: 0, log: 'other' }, 'The log "other" no longer exists. There is another one now.'],
-])('whether a reader can continue at %j', (place, message) => {
-  const refused = () => checkPlace(place, LOG);
+])('whether a reader can continue from %j', (from, message) => {
+  const refused = () => checkEventNumber(from, LOG);
   if (message === null) expect(refused).not.toThrow();
   else expect(refused).toThrow(expect.objectContaining({ code: 'log_changed', message }));
 });

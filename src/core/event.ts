@@ -119,14 +119,14 @@ export interface ChainCheck {
 }
 
 /** Where a reader continues: after the event of this number, in this log; `log` left out: in any. */
-export interface ReadingPlace {
+export interface ReadAfter {
   readonly after: number;
   readonly log?: string | undefined;
 }
 
-/** Throws `log_changed` when that place is not in the log: a reader would wait for ever, or miss events. */
-export function checkPlace(
-  { after, log }: ReadingPlace,
+/** Throws `log_changed` when the log has no event of that number: a reader would wait for ever, or miss events. */
+export function checkEventNumber(
+  { after, log }: ReadAfter,
   known: { readonly lastSeq: number; readonly logId: string },
 ): void {
   const hint =
@@ -141,6 +141,9 @@ export function checkPlace(
     throw new ThroughlineError('log_changed', message, { hint: `If the number is right: ${lowerFirst(hint)}` });
   }
 }
+
+/** The former name of `checkEventNumber`, which faces/http still uses. */
+export const checkPlace = checkEventNumber;
 
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);

@@ -8,7 +8,7 @@ import {
   noSuchTurn,
   ThroughlineError,
 } from '../core/errors.ts';
-import { checkHead, checkPlace } from '../core/event.ts';
+import { checkEventNumber, checkHead } from '../core/event.ts';
 import {
   checkAfter,
   checkBefore,
@@ -269,7 +269,7 @@ class EmbeddedEngine implements Engine {
     const { id } = found;
     const { signal, log } = options;
     const after = checkAfter(options.after);
-    checkPlace({ after, log }, found);
+    checkEventNumber({ after, log }, found);
     const { changes, worker } = this.#machinery;
     yield* follow(this.#store, changes, {
       owner: this.owner,
@@ -291,7 +291,7 @@ class EmbeddedEngine implements Engine {
     const limit = checkLimit(page.limit, 100);
     const of = turn === undefined ? {} : { turn: checkTurnNumber(turn) };
     const { id, conversation: found } = await this.#refreshed(conversation);
-    checkPlace({ after: before === Number.MAX_SAFE_INTEGER ? 0 : before - 1, log }, found);
+    checkEventNumber({ after: before === Number.MAX_SAFE_INTEGER ? 0 : before - 1, log }, found);
     return (await this.#store.eventsBefore(this.owner, id, { before, limit, ...of })).map(toPublicEvent);
   }
 

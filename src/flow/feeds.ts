@@ -1,5 +1,5 @@
 import { type ErrorCode, failureOf, hasCode, ThroughlineError } from '../core/errors.ts';
-import { checkPlace } from '../core/event.ts';
+import { checkEventNumber } from '../core/event.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { Feed, LiveFrame } from '../core/public/live-frame.ts';
 import type { PublicTaskEvent } from '../core/public/task.ts';
@@ -156,7 +156,7 @@ export class Feeds {
     const board = this.#board;
     if (board === null) throw new ThroughlineError('not_found', 'There are no tasks here.');
     const [seq, logId] = await Promise.all([board.lastSeq(), board.logId()]);
-    checkPlace({ after, log }, { lastSeq: seq, logId });
+    checkEventNumber({ after, log }, { lastSeq: seq, logId });
     yield { feed, kind: 'began', seq, logId };
     const events = board.follow({ after, log: logId, signal });
     yield* this.#catchUp.run(events, after, seq, (event) => ({ feed, kind: 'task', event }));
@@ -165,7 +165,7 @@ export class Feeds {
   async *#events(wanted: Feed & { of: 'conversation' }, signal: AbortSignal): AsyncGenerator<LiveFrame> {
     const { feed, conversation, after = 0, log } = wanted;
     const { id, lastSeq, logId } = await this.#conversations.conversation(conversation);
-    checkPlace({ after, log }, { lastSeq, logId });
+    checkEventNumber({ after, log }, { lastSeq, logId });
     yield { feed, kind: 'began', seq: lastSeq, logId };
     const events = this.#conversations.follow(id, { after, log: logId, signal });
     yield* this.#catchUp.run(events, after, lastSeq, (event) => ({ feed, kind: 'event', event }));

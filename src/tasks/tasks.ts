@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { noSuchTask } from '../core/errors.ts';
-import { checkPlace } from '../core/event.ts';
+import { checkEventNumber } from '../core/event.ts';
 import { checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
 import { type Actor, actor } from '../core/input/names.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
@@ -149,7 +149,7 @@ class EmbeddedTasks implements Tasks {
   async *follow(options: Parameters<Tasks['follow']>[0] = {}): AsyncGenerator<PublicTaskEvent> {
     const { signal, task, log } = options;
     const from = checkAfter(options.after);
-    checkPlace({ after: from, log }, { lastSeq: await this.lastSeq(), logId: await this.logId() });
+    checkEventNumber({ after: from, log }, { lastSeq: await this.lastSeq(), logId: await this.logId() });
     const only = task === undefined ? {} : { task: (await this.task(task)).id };
     let moved = Promise.withResolvers<void>();
     const wake = () => moved.resolve();

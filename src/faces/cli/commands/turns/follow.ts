@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { checkPlace, type EventKind } from '../../../../core/event.ts';
+import { checkEventNumber, type EventKind } from '../../../../core/event.ts';
 import { type Delayed, isDelayed } from '../../../../core/limits/slots.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
@@ -50,7 +50,7 @@ async function follow(key: string, { log, untilIdle, ...from }: FollowFlags, { o
   await lookAt(async (engine) => {
     const found = await engine.conversation(key);
     const after = from.last === undefined ? (from.after ?? 0) : Math.max(0, found.lastSeq - from.last);
-    checkPlace({ after, log }, found);
+    checkEventNumber({ after, log }, found);
     const { id, logId } = found;
     const stop = new AbortController();
     let exitCode = DONE;
