@@ -22,7 +22,7 @@ export interface TrackerParts {
 }
 
 /** A lock that we hold: the right to write, and the number of the next write. */
-export interface Held {
+export interface HeldLock {
   readonly fence: Fence;
   counter: number;
 }
@@ -40,16 +40,16 @@ export abstract class TrackerLocks {
   }
 
   /** The lock that the program has; null: it has none. */
-  abstract held(conversation: string): Promise<Held | null>;
+  abstract held(conversation: string): Promise<HeldLock | null>;
 
   /** A lock that was just taken. */
-  protected abstract took(fence: Fence): Held;
+  protected abstract took(fence: Fence): HeldLock;
 
   /** The lock was released, or lost. */
   protected forget(_fence: Fence): void {}
 
   /** Takes a free lock. `left`: the request that the last holder left open. Null: another program has it. */
-  async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
+  async take(conversation: string): Promise<{ held: HeldLock; left: Turn | null } | null> {
     let claim = await this.#claim(conversation);
     // Not by the keeper, which looks at most ten times a second: the lock of a dead holder must be free at once.
     if (claim === null && (await freeDead(conversationLeases(this.parts.store), this.parts)))
@@ -59,7 +59,7 @@ export abstract class TrackerLocks {
   }
 
   /** Begins the oldest queued request; null: there is none. */
-  async begin(held: Held): Promise<Turn | null> {
+  async begin(held: HeldLock): Promise<Turn | null> {
     for (;;) {
       const turn = (await this.parts.store.nextTurn(held.fence, [this.#agent]))?.turn ?? null;
       if (turn?.state !== 'queued') return turn;
@@ -73,7 +73,7 @@ export abstract class TrackerLocks {
     }
   }
 
-  async commit(held: Held, writes: readonly Write[]): Promise<void> {
+  async commit(held: HeldLock, writes: readonly Write[]): Promise<void> {
     const { counter } = held;
     held.counter += writes.length;
     try {
@@ -84,7 +84,7 @@ export abstract class TrackerLocks {
     }
   }
 
-  async release(held: Held): Promise<void> {
+  async release(held: HeldLock): Promise<void> {
     this.forget(held.fence);
     await this.parts.store.release(held.fence);
   }
@@ -107,7 +107,7 @@ export abstract class TrackerLocks {
 /** The locks of this process: renewed while it lives, free at once when it is dead, and free when they expire if it hangs. */
 export class ProcessLocks extends TrackerLocks {
   /** By conversation. */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldLock>();
   readonly #keeper: LeaseKeeper<Fence>;
 
   constructor(parts: TrackerParts, agent: string) {
@@ -123,13 +123,13 @@ export class ProcessLocks extends TrackerLocks {
     );
   }
 
-  async held(conversation: string): Promise<Held | null> {
+  async held(conversation: string): Promise<HeldLock | null> {
     return this.#held.get(conversation) ?? null;
   }
 
-  protected took(fence: Fence): Held {
+  protected took(fence: Fence): HeldLock {
     this.#keeper.start();
-    const held: Held = { fence, counter: 1 };
+    const held: HeldLock = { fence, counter: 1 };
     this.#held.set(fence.conversation, held);
     return held;
   }
@@ -161,20 +161,20 @@ export class ClientLocks extends TrackerLocks {
     this.#worker = worker;
   }
 
-  async held(conversation: string): Promise<Held | null> {
+  async held(conversation: string): Promise<HeldLock | null> {
     const { lock } = await this.parts.store.summary(this.#owner, conversation);
     if (lock?.holder !== this.#worker) return null;
     return this.took({ conversation, owner: this.#owner, epoch: lock.epoch });
   }
 
   /** False: the lock is lost. */
-  async renew({ fence }: Held): Promise<boolean> {
+  async renew({ fence }: HeldLock): Promise<boolean> {
     const { store, settings } = this.parts;
     return (await store.renew([fence], settings.leaseMs)).length === 0;
   }
 
   /** Each call gets a random range of numbers: servers of several machines may serve one program, and they share no clock. */
-  protected took(fence: Fence): Held {
+  protected took(fence: Fence): HeldLock {
     return { fence, counter: randomInt(2 ** 46) * MOST_WRITES };
   }
 }

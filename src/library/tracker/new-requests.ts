@@ -5,7 +5,7 @@ import type { AskedRequest } from '../../core/input/tracked.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Store } from '../../ports/store.ts';
-import type { Held } from './locks.ts';
+import type { HeldLock } from './locks.ts';
 import { endRequest, giveSession, type TrackerContext } from './open-requests.ts';
 import { type Outcome, refusedWrites } from './tracked-turn.ts';
 
@@ -71,7 +71,7 @@ async function lock(
   context: TrackerContext,
   conversation: Conversation,
   { waitMs, signal }: Pick<AskedRequest, 'waitMs' | 'signal'>,
-): Promise<Held> {
+): Promise<HeldLock> {
   const { locks, requests, parts } = context;
   const { id } = conversation;
   const start = parts.clock.monotonic();
@@ -121,7 +121,7 @@ function changesOf(store: Store, conversation: string) {
 }
 
 /** Ends requests whose program is gone: what happened to them is unknown. */
-async function interruptAll(context: TrackerContext, held: Held, left: Turn | null): Promise<Held> {
+async function interruptAll(context: TrackerContext, held: HeldLock, left: Turn | null): Promise<HeldLock> {
   const { locks } = context;
   const message = 'The program that tracked this request ended before the request did.';
   const outcome: Outcome = { outcome: 'interrupted', failure: { code: 'interrupted', message } };
@@ -144,7 +144,7 @@ function busy({ key, id }: Conversation, open: Turn | null, lock: PublicLock | n
   });
 }
 
-async function refuse(context: TrackerContext, { id }: Conversation, requestId: string, held: Held): Promise<void> {
+async function refuse(context: TrackerContext, { id }: Conversation, requestId: string, held: HeldLock): Promise<void> {
   const { parts, locks, owner } = context;
   const turn = await parts.store.findRequest(owner, requestId);
   // A request with the same id may have come at the same time in another conversation.

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import { notTracked } from '../../core/input/tracked.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
-import type { Held, TrackerLocks, TrackerParts } from './locks.ts';
+import type { HeldLock, TrackerLocks, TrackerParts } from './locks.ts';
 import type { TrackedRequests } from './tracked-requests.ts';
 import { endWrites, type Outcome, openSessionWrites, sendWrites } from './tracked-turn.ts';
 
@@ -17,7 +17,7 @@ export interface TrackerContext {
 
 export interface OpenRequest {
   readonly turn: Turn;
-  readonly held: Held;
+  readonly held: HeldLock;
 }
 
 /** An open request and our lock on it. Takes the lock over if its program is gone: the caller knows how the request went. */
@@ -30,7 +30,7 @@ export async function holdRequest(context: TrackerContext, requestId: string): P
   return { turn, held: (await context.locks.held(turn.conversation)) ?? (await takeOver(context, turn)) };
 }
 
-async function takeOver({ locks }: TrackerContext, turn: Turn): Promise<Held> {
+async function takeOver({ locks }: TrackerContext, turn: Turn): Promise<HeldLock> {
   const taken = await locks.take(turn.conversation);
   if (taken?.left?.id === turn.id) return taken.held;
   if (taken !== null) await locks.release(taken.held);
