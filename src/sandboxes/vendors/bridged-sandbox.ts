@@ -56,7 +56,7 @@ function bridgedFolder(bridge: MachineBridge, root: string): Folder {
       return head && { ...head, bytes };
     },
     list: async (path) => (await bridge.call('list', at(path))).head,
-    space: async (path) => (await bridge.call('room', at(path))).head,
+    space: async (path) => (await bridge.call('space', at(path))).head,
     put: async (path, bytes) => (await bridge.call('put', at(path), { bytes })).head,
     async replace(path, bytes, options = {}) {
       await bridge.call('replace', { ...at(path), ...options }, { bytes });

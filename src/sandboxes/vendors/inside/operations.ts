@@ -96,7 +96,7 @@ function fileOperations() {
       return { head: stat, bytes };
     },
     list: async ({ root, path }: At) => answer(await localFolder(root).list(path)),
-    room: async ({ root, path }: At) => answer(await localFolder(root).space(path)),
+    space: async ({ root, path }: At) => answer(await localFolder(root).space(path)),
     put: async ({ root, path }: At, { bytes }: Asked) => answer(await localFolder(root).put(path, bytes)),
     async replace({ root, path, mode }: At & { mode?: number }, { bytes }: Asked) {
       await localFolder(root).replace(path, bytes, mode === undefined ? {} : { mode });
