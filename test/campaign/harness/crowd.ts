@@ -154,7 +154,7 @@ export class Crowd {
       ...Object.fromEntries(Object.entries(ends(all)).map(([end, count]) => [`turns ${end}`, count])),
       'side effects': sum(all.map(({ ran }) => ran.length)),
       'streams cut': sum(readers.map(({ connections }) => Math.max(0, connections() - 1))),
-      'events told': sum(readers.map(({ events }) => events.length)),
+      'events read': sum(readers.map(({ events }) => events.length)),
       receipts: sum(all.map(({ receipts }) => receipts.length)),
     };
   }

@@ -29,7 +29,7 @@ export const damage: Scenario = {
       ? [...TAKEN, ...CHANGED, ...CHANGED, ...RESTORED, ...PAGES, ...PAGES]
       : [TAKEN[0], random.pick(CHANGED)];
     const violations: string[] = [];
-    const figures = { damages: 0, 'prompts refused meanwhile': 0, 'turns lost': 0, 'losses said': 0 };
+    const figures = { damages: 0, 'prompts refused meanwhile': 0, 'turns lost': 0, 'losses reported': 0 };
     for (const damaged of kinds) {
       if (damaged === undefined) continue;
       await using world = await World.start({ agents: () => ({ scripted: { adapter: 'scripted' } }), owners: ['ann'] });
@@ -38,7 +38,7 @@ export const damage: Scenario = {
       figures.damages += 1;
       figures['prompts refused meanwhile'] += tried.refused;
       figures['turns lost'] += tried.lost.length;
-      figures['losses said'] += tried.said ? 1 : 0;
+      figures['losses reported'] += tried.said ? 1 : 0;
       violations.push(...tried.violations.map((violation) => `${damaged.name}: ${violation}`));
     }
     return { figures, violations };

@@ -8,7 +8,7 @@ const BEYOND_LEASES_MS = 18_000;
 
 export const freezes: Scenario = {
   name: 'freezes',
-  does: 'the server stands still (SIGSTOP) and continues, also after its leases have expired and commands have taken over; agents stand still',
+  does: 'the server is frozen (SIGSTOP) and continues, also after its leases have expired and commands have taken over; agents are frozen',
   async run({ seed, random, long }) {
     await using world = await World.start();
     const crowd = new Crowd(world, { seed, clients: long ? 10 : 5 });

@@ -38,7 +38,7 @@ export const fullDisk: Scenario = {
 };
 
 async function filled(world: World, disk: string, { seed, random }: Run): Promise<Outcome> {
-  const counts = { 'times full': 0, 'looks while full': 0 };
+  const counts = { 'times full': 0, 'checks while full': 0 };
   const faults: string[] = [];
   const crowd = new Crowd(world, { seed, clients: 5 });
   await crowd.begin();
@@ -50,7 +50,7 @@ async function filled(world: World, disk: string, { seed, random }: Run): Promis
       const looks = ['/conversations/shared/view', '/conversations', '//livez'];
       for (const look of looks) {
         const answer = await world.caller(owner).get(look);
-        counts['looks while full'] += 1;
+        counts['checks while full'] += 1;
         if (answer.status !== 200) faults.push(`${look} was answered with ${answer.status} while the disk was full`);
       }
     }

@@ -27,7 +27,7 @@ const FORBIDDEN = /(?![\t\n])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u206
 
 export const hostile: Scenario = {
   name: 'hostile',
-  does: 'agents that write noise, flood, fail and die in their turns, next to others; texts that pretend to be escapes, frames, records or markup; requests that are no requests',
+  does: 'agents that write noise, flood, fail and die in their turns, next to others; texts that pretend to be escapes, frames, records or markup; malformed requests',
   async run({ seed, random, long }) {
     await using world = await World.start();
     const names = Object.keys(TEXTS) as (keyof typeof TEXTS)[];
@@ -41,7 +41,7 @@ export const hostile: Scenario = {
     }
     await crowd.calm();
     const { figures, violations } = await crowd.outcome();
-    const counts = { texts: chosen.length, 'requests that are none': refused.tried };
+    const counts = { texts: chosen.length, 'malformed requests': refused.tried };
     return { figures: { ...counts, ...figures }, violations: [...texts, ...refused.violations, ...violations] };
   },
 };
