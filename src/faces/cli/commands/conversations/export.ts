@@ -16,7 +16,7 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string, flags: ExportFlags) => exportTo(key, flags, cli));
   addHelp(command, {
     about:
-      'In a Markdown document, what was said is quoted (">"), and nothing else is: no answer can look like a turn or like a change of ' +
+      'In a Markdown document, prompts and answers are quoted (">"), and nothing else is: no answer can look like a turn or like a change of ' +
       'sessions. Each tool is one line, images are named, and attached files are included.',
     examples: [
       'throughline export notes --output notes.json',
