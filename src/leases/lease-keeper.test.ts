@@ -182,7 +182,7 @@ test('a lease of another holder that ends is looked at right then, and not at th
   expect(await after(1), 'the next look by the clock').toBe(1);
 });
 
-test('whoever is cut off from a store that others reach loses what it holds before the lease ends', async () => {
+test('a holder that cannot reach the store, while others can, gives up what it holds before its lease ends', async () => {
   const { did, store, kind, parts, holder, pass } = world();
   const keepers = [kind, { ...kind, isElsewhere: true }].map((one) => new LeaseKeeper(one, holder, parts));
   onTestFinished(() => {
