@@ -18,7 +18,7 @@ export interface LeaveRequest {
   /** Who asked for it, and why, as events have it. */
   readonly by: string;
   readonly reason: string;
-  /** Throws `conflict` if somebody has used it since then; left out: only if somebody uses it now. */
+  /** A time: throws `conflict` if somebody has used the sandbox after it. Left out: only if somebody uses it now. */
   readonly unusedSince?: number;
 }
 

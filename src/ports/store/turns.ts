@@ -14,7 +14,7 @@ export interface TurnStore {
   /**
    * Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. With `adopts`, the
    * turns of that session come before it in the history, in the same transaction: `conflict` while another turn is open,
-   * `refused` when the session belongs to another conversation. One that the conversation has already is not imported again.
+   * `refused` when the session belongs to another conversation. A session that the conversation already uses is not imported again.
    * A turn that is not accepted creates no conversation either.
    */
   enqueue(owner: string, turn: NewTurn): Promise<Enqueued>;
@@ -49,7 +49,7 @@ export interface TurnStore {
    * kept. Throws `storage_damaged` when it does not match its hash.
    */
   told(owner: string, turn: string, attempt?: number): Promise<StoredTold | null>;
-  /** As `turns`, without reading what was said. */
+  /** As `turns`, without reading prompts and answers. */
   outline(owner: string, conversation: string, page: CheckedRange): Promise<TurnOutline[]>;
   /** By number, rising, a page: after a number, or the last ones before one. */
   turns(owner: string, conversation: string, page: CheckedRange): Promise<Turn[]>;
@@ -116,10 +116,10 @@ export interface NewTurn extends AskedAgent {
   readonly retryOf: string | null;
   /**
    * What the settings allow to be spent on a day. If that, or the conversation's own limit, is reached, the turn is refused with
-   * `over_budget`. Left out: no limit is checked. It is no part of the request.
+   * `over_budget`. Left out: no limit is checked. Not part of the request.
    */
   readonly perDay?: PerDay;
-  /** Who asked for it, as recorded. Left out: the owner. It is no part of the request: if another repeats it, it is the same turn. */
+  /** Who asked for it, as recorded. Left out: the owner. Not part of the request: a repeat by somebody else returns the same turn. */
   readonly by?: string;
   /** The session that it names, if the conversation has not used it yet. Left out: there is none, or it could not be read. */
   readonly adopts?: AdoptedSession;

@@ -119,7 +119,7 @@ function storeOn(access: Access): Store {
     ...turns(access),
     ...history(access),
     log: () => access.read(async (sql) => (await sql.one<{ value: string }>(LOG))?.value ?? ''),
-    // What the database server loses after it has acknowledged it is not noticed here: its own `fsync` and backups prevent that.
+    // We cannot notice data that the database server loses after a commit. Its own `fsync` and backups prevent that.
     losses: async () => [],
     acceptLosses: async () => {},
     census: () =>

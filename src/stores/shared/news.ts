@@ -10,9 +10,9 @@ export class Listeners {
     return this.#all.size;
   }
 
-  /** Returns what removes it; that returns false when it was removed before. */
+  /** Returns a function that removes the listener; it returns false if the listener was already removed. */
   add(listener: Listener): () => boolean {
-    // A function of its own: the same listener given twice is called twice, and each is stopped by itself.
+    // A new function each time: a listener that is added twice is called twice, and each is removed by itself.
     const own: Listener = (moved, byHolder) => listener(moved, byHolder);
     this.#all.add(own);
     return () => this.#all.delete(own);

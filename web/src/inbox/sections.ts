@@ -22,9 +22,9 @@ export type Need =
 export interface InboxSections {
   /** What needs a person before it can continue, oldest first. */
   readonly needs: readonly Need[];
-  /** What needs nobody and has not ended. */
+  /** Open work that waits for nobody. */
   readonly running: readonly Conversation[];
-  /** What has ended and was not looked at since. */
+  /** Work that has ended and that the person has not opened since. */
   readonly changed: readonly Conversation[];
   readonly resting: readonly Conversation[];
 }

@@ -142,8 +142,8 @@ export class Access {
 
   /**
    * The same for a verb of one conversation. Those of this process run in the order in which they were called, and share transactions with verbs of
-   * other conversations, unless they are to run alone and may wait for so long. The verb is called at once: its first statement is sent together with
-   * the beginning of the transaction.
+   * other conversations, unless `alone` is given: then the verb has its own transaction and these time limits. The verb is called at once: its first
+   * statement is sent together with the beginning of the transaction.
    */
   async writeIn<T>(conversation: string, verb: (tx: Tx) => Promise<T>, alone?: Waits): Promise<T> {
     this.checkOpen();

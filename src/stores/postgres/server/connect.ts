@@ -130,8 +130,8 @@ function together(client: PoolClient): void {
 }
 
 /**
- * Ends the connection when it gives no answer for so long; what waits on it then fails. A process that was frozen meanwhile has an answer that
- * it has not read yet: so that is read first.
+ * Ends the connection when there is no answer for so long; what waits on it then fails. If this process was frozen, the answer may already be
+ * here: it is read first.
  */
 export async function answered<T>(client: Client | PoolClient, answer: Promise<T>, ms: number): Promise<T> {
   let last: NodeJS.Immediate | undefined;
@@ -152,14 +152,14 @@ export async function answered<T>(client: Client | PoolClient, answer: Promise<T
  */
 export class Server {
   readonly pool: Pool;
-  /** Whether connections for hearing of others go to another address. */
+  /** Whether connections for notifications (LISTEN) go to another address. */
   readonly hearsElsewhere: boolean;
   readonly #newClient: () => Client;
   /** Connections on which statements are named. */
   readonly #direct = new WeakSet<object>();
-  /** When each has answered last. */
+  /** When each connection last answered. */
   readonly #answeredAt = new WeakMap<object, number>();
-  /** A connection gave no answer to what was sent then. Others that have not answered since may be cut as well. */
+  /** When a connection last failed to answer. Connections that were silent since then may be broken, too. */
   #silentSince = Number.NEGATIVE_INFINITY;
 
   private constructor(pool: Pool, newClient: () => Client, hearsElsewhere: boolean) {
@@ -181,7 +181,7 @@ export class Server {
     this.#direct.add(client);
   }
 
-  /** A connection of the pool. One that may be cut is ended instead of used. */
+  /** A connection of the pool. One that may be broken is ended, and another is taken. */
   async take(): Promise<PoolClient> {
     for (;;) {
       const client = await this.pool.connect();
@@ -237,7 +237,7 @@ export class Server {
     }
   }
 
-  /** A connection of its own, outside of the pool, for hearing of others. */
+  /** A connection of its own, outside of the pool, for notifications (LISTEN). */
   async connect(): Promise<Client> {
     const client = this.#newClient();
     client.on('error', () => {});

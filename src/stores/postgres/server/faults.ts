@@ -181,7 +181,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : '';
 }
 
-/** Two transactions were in each other's way, and none of the two was at fault: it is run again. */
+/** Two transactions conflicted. The transaction is run again. */
 export function isCollision(error: unknown): boolean {
   return error instanceof Collision || ['40001', '40P01', '23503'].includes(codeOf(error));
 }

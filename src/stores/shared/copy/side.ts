@@ -31,7 +31,7 @@ export interface CopyTarget extends CopySide {
   forgetWords(turns: readonly number[]): Promise<void>;
   /** Whether a unique index refused a row. */
   isTaken(error: unknown): boolean;
-  /** Gives up the lock: from here on, others are refused because of the fact that `begin` wrote. */
+  /** Releases the lock. From now on the row that `begin` wrote keeps others out. */
   begun(): Promise<void>;
   /** The time that leases are measured in. */
   time(): Promise<number>;
