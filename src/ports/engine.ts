@@ -93,7 +93,7 @@ export interface Engine {
   told(turn: string, options?: ToldOptions): Promise<PublicTold>;
   /** Turns with their answers, by number, rising, a page; with `before`, the last ones before that number. */
   turns(conversation: string, page?: TurnPage): Promise<TurnView[]>;
-  /** Its turns without what was said in them, in pages as `turns`: for drawing a long conversation. */
+  /** Its turns without prompts and answers, in pages as `turns`: for drawing a long conversation. */
   outline(conversation: string, page?: TurnPage): Promise<TurnOutline[]>;
   /** The records of its history, in pages as `turns`. A turn that was never sent has none. */
   records(conversation: string, page?: TurnPage): Promise<TurnRecord[]>;
@@ -136,7 +136,7 @@ export interface Engine {
   warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<PublicReceipt | null>;
 
   /**
-   * Ends the processes of its live sessions, and records who did it. Nothing that was said is lost: the next prompt restores the context,
+   * Ends the processes of its live sessions, and records who did it. No prompt and no answer is lost: the next prompt restores the context,
    * and its receipt says how. Interrupts a running turn. Returns the sessions that had a process. Idempotent.
    */
   kill(conversation: string): Promise<PublicSession[]>;

@@ -76,7 +76,7 @@ export interface Worktrees {
   readonly byDefault: boolean;
   /** Throws `refused` when there can be no worktree for this directory. Creates nothing. */
   check(cwd: string): Promise<void>;
-  /** How many files are changed and not committed: these are in no other place. 0: it was not made yet. */
+  /** How many files are changed and not committed: their content is nowhere else. 0 also if the worktree was not made yet. */
   unsaved(id: string): Promise<number>;
   /** Throws `conflict` when there is nothing to keep, and `refused` when git cannot do it without a person. */
   keep(id: string, keep: Keep): Promise<Kept>;

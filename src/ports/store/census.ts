@@ -56,7 +56,7 @@ export interface CensusTask {
 
 /** How large the storage is, and how fast it writes. */
 export interface StoreMeasure {
-  /** `bytes`: of the data. `logBytes`: of what was written lately, and is not part of that yet. */
+  /** `bytes`: of the data. `logBytes`: of recent writes that are still in the log, and not in the data. */
   readonly bytes: number;
   readonly logBytes: number;
   /** The part of `bytes` that is free for new data. */

@@ -31,7 +31,7 @@ export interface HistoryStore {
   recordsAfter(owner: string, conversation: string, page: { after: number; limit: number }): Promise<TurnRecord[]>;
   /** How many records have `n` after `after`. The cost must not grow with the number of those before. */
   countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;
-  /** The turns of the history before which something is missing that nobody could read, oldest first; usually none. */
+  /** The turns before which a part of the history is missing, because nobody could read it; oldest first; usually none. */
   unknownParts(owner: string, conversation: string): Promise<UnknownPart[]>;
   summary(owner: string, conversation: string): Promise<Summary>;
   /**

@@ -52,7 +52,7 @@ export interface LeaseStore {
   namePlace(place: string, name: string): Promise<void>;
   /** Null: not known. */
   placeName(place: string): Promise<string | null>;
-  /** Of each of the conversations that has an open turn: its oldest one, and who holds the conversation. */
+  /** For each of these conversations with an open turn: the oldest open turn, and who holds the conversation. */
   standings(owner: string, conversations: readonly string[]): Promise<Standing[]>;
   /** The recorded processes of the conversations that a worker holds: of their sessions, and of turns that were sent. */
   processesOf(worker: string): Promise<SandboxProcess[]>;
@@ -115,7 +115,7 @@ export interface ClaimRequest {
   readonly agents: readonly string[];
   readonly driver: Driver;
   readonly leaseMs: number;
-  /** Only this conversation, whoever owns it, with or without an open turn; else any that has one. */
+  /** Only this conversation, whoever owns it, with or without an open turn. Left out: any with an open turn. */
   readonly conversation?: string;
   /** Only what has been claimable for this long, so that a process that waits for its own turn comes first. Left out: 0. */
   readonly idleMs?: number;
@@ -164,7 +164,7 @@ export interface Claim {
   readonly conversation: Conversation;
   /** The turn that was begun, to be run now; null: there is none, or `unfinished` comes first. */
   readonly turn: Turn | null;
-  /** Of that turn. */
+  /** The facts of that turn. */
   readonly facts: TurnFacts | null;
   /** Sent under an earlier epoch and not ended: it is ended before anything else (R6). */
   readonly unfinished: Turn | null;

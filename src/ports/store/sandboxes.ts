@@ -39,7 +39,7 @@ export interface SandboxStore {
   changeSandbox(owner: string, id: string, change: SandboxChange): Promise<Sandbox>;
   /**
    * Records that it was put to rest, or removed with its files. The conversations in it get an event: at most 100, those that changed last. A
-   * removed sandbox is forgotten; while a conversation needs it, only what was stored about its files is.
+   * removed sandbox is deleted from the store. If a conversation still needs it, only what was stored about its files is deleted.
    */
   leaveSandbox(owner: string, id: string, how: 'rested' | 'destroyed', reason: string): Promise<void>;
   /** How many sandboxes the owner has, and how many bytes they had together when they were last measured. */

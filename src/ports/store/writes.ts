@@ -47,7 +47,7 @@ export type Write =
       readonly change: SessionChange;
       readonly reason: string | null;
     }
-  /** Stored under (turn, attempt); a later one for the same replaces it. Its usage counts for the session, not for a turn. */
+  /** Stored under (turn, attempt); a later receipt for the same attempt replaces it. Its usage counts for the session, not for a turn. */
   | {
       readonly write: 'receipt';
       readonly receipt: Receipt;
@@ -59,7 +59,7 @@ export type Write =
    * turn, word for word.
    */
   | { readonly write: 'send'; readonly turn: string; readonly sent: Sent; readonly told?: readonly ToldPart[] }
-  /** A session was told something before a turn was sent in it. It counts for the first turn that is. Makes no event of its own. */
+  /** A session was told something before a turn was sent in it. It counts for the first turn that is sent in it. Makes no event of its own. */
   | { readonly write: 'told'; readonly session: string; readonly told: readonly ToldPart[] }
   /** The attempt failed and the turn is tried again: it is not sent any more, and its attempt number rises. */
   | { readonly write: 'retry'; readonly turn: string; readonly failure: Failure }

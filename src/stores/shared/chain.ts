@@ -22,7 +22,7 @@ export interface Link {
 export const NO_CHAIN: Uint8Array = new Uint8Array(0);
 
 const SALT_BYTES = 16;
-/** Random bytes for many salts cost as much as for one. Each salt is used once. */
+/** Random bytes for many salts are made at once, because that costs as much as for one. Each salt is used once. */
 let salts = new Uint8Array(0);
 
 export function newSalt(): Uint8Array {

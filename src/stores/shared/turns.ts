@@ -162,7 +162,7 @@ export function checkOrder(records: readonly TurnRecord[]): void {
   throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
 }
 
-/** As it counts in the totals. `session`: null: it ran in a session that this conversation never uses. */
+/** A turn as it counts in the totals. `session` null: it ran in a session that this conversation never uses. */
 export function endedTurn(record: TurnRecord, session: string | null): EndedTurn {
   return { n: record.n, at: record.endedAt, outcome: record.outcome, session, usage: record.usage };
 }
@@ -231,7 +231,7 @@ function fault(turn: TurnRow, what: string): ThroughlineError {
   return new ThroughlineError('invalid', `Turn ${turn.n} ${what}.`);
 }
 
-/** Of a turn that was accepted without its prompt: a tracker may give it at the end. */
+/** The prompt of a turn that was accepted without one: a tracker may give it at the end. */
 export const NO_PROMPT = '[]';
 
 export function endedPayload(n: number, { outcome, failure, usage }: EndOfTurn, record: TurnRecord | null) {

@@ -89,7 +89,7 @@ export class Access {
     return this.#readOn(this.sql, look);
   }
 
-  /** The same for short reads that turns need: those of many callers are one. */
+  /** The same for short reads that turns need. Reads of many callers are sent as one statement (reader.ts). */
   look<T>(look: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#readOn(this.#reader.sql, look);
   }
@@ -127,7 +127,7 @@ export class Access {
     return { ...given({ lockMs: this.#options.lockMs }), ...waits };
   }
 
-  /** `isWritten`: whether its end shows that the database can be written. */
+  /** Reports to health whether the database can be written. `isWritten`: whether a result proves that it can. */
   async #watched<T>(work: () => Promise<T>, isWritten: (value: T) => boolean = () => true): Promise<T> {
     try {
       const value = await work();
@@ -251,12 +251,12 @@ export class Access {
   }
 
   #fails(fault: ThroughlineError): void {
-    // A lock is about one conversation, or a few: the others can be written.
+    // A lock concerns one conversation, or a few. The others can be written.
     if (isLockedOut(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);
     // A database that cannot be written can often still be read.
     this.#options.health?.report('writing', { code, message, hint, unready: code === 'storage_busy' });
-    // A server without work writes nothing. On a full disk a small change may find space, and proves nothing.
+    // Without work nothing would be written, so we try it now and then. Not on a full disk: there a small change may succeed, which proves nothing.
     if (code !== 'storage_full') this.#trying ??= setInterval(() => this.#try(), TRY_MS).unref();
     this.#isWritable = false;
   }

@@ -43,7 +43,7 @@ interface Ran {
 
 const APART: Outcome = { is: 'apart' };
 
-/** Rejects with a fault of the storage, when it is unknown whether anything was written. `news` null: nothing was. */
+/** Rejects with a fault of the storage, when it is unknown whether anything was written. `news` null: nothing was written. */
 export async function sharedTransaction(
   server: Server,
   verbs: readonly Verb[],
@@ -68,7 +68,7 @@ export async function sharedTransaction(
     await server.query(client, 'ROLLBACK').catch((fault: Error) => {
       broken = fault;
     });
-    // On a broken connection it is unknown whether it was committed.
+    // If the connection is broken, it is unknown whether the transaction was committed.
     if (broken !== false) throw faultOfBroken(error, broken);
     if (!isOfOne(error)) throw error;
     return { outcomes: verbs.map(() => APART), news: null };
@@ -77,7 +77,7 @@ export async function sharedTransaction(
   }
 }
 
-/** Whether the others may succeed without the one that met it: its rows are damaged or locked, it collided, or it is at fault itself. */
+/** Whether one verb caused the fault, so that the others may succeed without it: its rows are damaged or locked, it conflicted, or it has a bug. */
 function isOfOne(error: unknown): boolean {
   const fault = storageFault(error);
   return fault === null || isDamage(fault) || isLockedOut(fault) || isCollision(error);
@@ -157,7 +157,7 @@ class SharedSql extends TxSql {
 
   constructor(reads: Reads) {
     super(async (text, values) => {
-      // It would write at once, even if the verb throws afterwards.
+      // This statement may write, and would do so at once, even if the verb throws afterwards.
       if (!READS.test(text)) throw new Apart();
       return reads.ask(text, values as Value[]);
     });

@@ -19,7 +19,7 @@ import { answered, type Client, type Server } from './connect.ts';
 
 type Receiving =
   | { readonly state: 'connecting' }
-  /** `isChecked`: a query that shows whether it still answers is under way. */
+  /** `isChecked`: a query is under way that shows whether the connection still answers. */
   | { readonly state: 'on'; readonly client: Client; isChecked: boolean }
   | { readonly state: 'waiting'; readonly timer: NodeJS.Timeout }
   | { readonly state: 'closed' };
@@ -114,7 +114,7 @@ export class Bell {
 
   async #connect(): Promise<void> {
     const client = await this.#server.connect();
-    // Closed meanwhile: nobody would end this connection, and it would keep the process.
+    // Closed meanwhile: nobody else would end this connection, and it would keep the process alive.
     if (this.#receiving.state === 'closed') return client.end();
     client.on('notification', ({ payload = '' }) => this.#received(payload));
     client.once('end', () => {
@@ -131,7 +131,7 @@ export class Bell {
 
   #lost(): void {
     if (this.#receiving.state === 'waiting' || this.#receiving.state === 'closed') return;
-    // It may refuse to LISTEN, and still be connected.
+    // The server may have refused LISTEN, and the connection is still open.
     if (this.#receiving.state === 'on') void this.#receiving.client.end().catch(() => {});
     const timer = setTimeout(() => {
       this.#receiving = { state: 'connecting' };
@@ -152,7 +152,7 @@ export class Bell {
     if (isNew) this.#listeners.call(null);
   }
 
-  /** Nothing is sent on this connection, so it would stay silent for ever after it was cut. */
+  /** Nothing is sent on this connection. If it were cut, we would never notice without this query. */
   async #checkConnection(): Promise<void> {
     const receiving = this.#receiving;
     if (receiving.state !== 'on' || receiving.isChecked) return;

@@ -1,4 +1,4 @@
-// The one file of the store that knows the package `pg`, which is an optional peer.
+// The only file of the store that uses the package `pg`, which is an optional peer.
 import type { Writable } from 'node:stream';
 import type { Client, CustomTypesConfig, Pool, PoolClient, QueryResult } from 'pg';
 import { ThroughlineError } from '../../../core/errors.ts';
@@ -56,7 +56,7 @@ export abstract class TxSql extends Sql {
     this.put({ text, values: values.map(storable) as Value[] });
   }
 
-  /** The same; `taken` says what it means when a unique index refuses it. */
+  /** The same. `taken` makes the error for the caller when a unique index refuses it. */
   runUnlessTaken(taken: Taken | undefined, text: string, ...values: readonly Value[]): void {
     this.put({ text, values: values.map(storable) as Value[] }, taken);
   }
@@ -108,14 +108,14 @@ export class OwnSql extends TxSql {
   }
 }
 
-/** PostgreSQL keeps no NUL in a text. JSON has none: there it is escaped. */
+/** PostgreSQL cannot store NUL in a text. JSON needs no check: it escapes NUL. */
 function storable(value: Value): unknown {
   if (Array.isArray(value)) return value.map(storable);
   if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value;
   return value instanceof Uint8Array && !Buffer.isBuffer(value) ? Buffer.from(value) : value;
 }
 
-/** The number of the connection as the server has it. A pooler tells its clients another one. */
+/** The number that the server has for the connection. A pooler gives its clients another one. */
 const NUMBER = 'SELECT pg_backend_pid() AS number';
 /** What the connection is written to. */
 function streamOf(client: Client | PoolClient): Writable {
@@ -148,7 +148,7 @@ export async function answered<T>(client: Client | PoolClient, answer: Promise<T
 
 /**
  * Connections to one database. On a connection to the server itself statements are named: they are planned once, and planning takes longer than
- * running them. Behind a pooler that shares connections named ones fail, so there they are unnamed, and nothing is set for a session.
+ * running them. Behind a pooler that shares connections, named statements fail: there they have no names, and nothing is set for a session.
  */
 export class Server {
   readonly pool: Pool;
@@ -219,7 +219,7 @@ export class Server {
     };
     const alive = { keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS };
     const limits = { connectionTimeoutMillis: CONNECT_MS, ...alive };
-    // `pipeline`: a statement is sent before the one before it is answered. Drivers that do not know it send one after the other.
+    // `pipeline`: a statement is sent before the one before it is answered. Drivers without this option send one after the other.
     const how = { pipeline: true, application_name: name };
     const common = { types: types as CustomTypesConfig, ...how, ...limits };
     try {
@@ -301,7 +301,7 @@ async function load() {
 export const STORE_NAME = 'throughline';
 const [INT8, NUMERIC] = [20, 1700];
 
-/** Whole numbers of 64 bits are ours, and none is above 2^53. Null: as the driver does. */
+/** Whole numbers of 64 bits become numbers: all are ours, and none is above 2^53. Null: the driver parses it. */
 function parser(oid: number): ((text: string) => number) | null {
   return oid === INT8 || oid === NUMERIC ? Number : null;
 }

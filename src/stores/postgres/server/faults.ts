@@ -129,12 +129,12 @@ const CERTIFICATE = /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED_CER
 
 /** The error for the caller; null: not a fault of the storage, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
-  // A row that can be read, whose JSON cannot: nothing else is parsed in here.
+  // A row was read, but its JSON is damaged. The store parses nothing else.
   if (error instanceof SyntaxError) return damaged();
   const code = codeOf(error);
   const known = CODES[code] ?? faultOf(code, messageOf(error));
   if (known === undefined) return null;
-  // The cause is its code alone: a server may repeat parts of an address or of a statement in its words.
+  // The cause is only the code: the server's message may repeat parts of an address or of a statement.
   return new ThroughlineError(known.code, known.message, {
     hint: known.hint,
     cause: new Error(code || 'connection lost'),
@@ -147,14 +147,14 @@ function faultOf(code: string, message: string): Fault | undefined {
   return code.startsWith('08') || LOST.test(message) ? GONE : undefined;
 }
 
-/** Without a cause: a SyntaxError quotes what is stored, and causes are logged. */
+/** Without a cause: causes are logged, and a SyntaxError quotes stored values. */
 function damaged(): ThroughlineError {
   return new ThroughlineError('storage_damaged', 'A part of the database is damaged: a row is not JSON.', {
     hint: 'Restore a backup of the database.',
   });
 }
 
-/** While the store is opened: a server that does not answer is not waited for then. */
+/** For faults while the store is opened. Then we do not wait for a server that does not answer. */
 export function openFault(error: unknown): ThroughlineError {
   if (error instanceof ThroughlineError) return error;
   const fault = storageFault(error);
@@ -186,7 +186,7 @@ export function isCollision(error: unknown): boolean {
   return error instanceof Collision || ['40001', '40P01', '23503'].includes(codeOf(error));
 }
 
-/** Somebody has held a lock for longer than we wait. */
+/** Another transaction held a lock for longer than we wait. */
 export function isLockedOut(fault: ThroughlineError): boolean {
   return fault.message === LOCKED.message;
 }
@@ -196,7 +196,7 @@ export function isEnded(error: unknown): boolean {
   return codeOf(error) === '57014';
 }
 
-/** The server does not know this kind of statement. */
+/** The server does not support this kind of statement. */
 export function isUnknown(error: unknown): boolean {
   return codeOf(error) === '42601';
 }

@@ -1,23 +1,23 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 
-/** How many verbs of one owner may wait for a place. */
+/** How many verbs of one owner may wait. */
 const MOST_WAITING = 32;
 
-/** What runs and waits of one owner. */
+/** The verbs of one owner that run or wait. */
 interface Work {
   running: number;
   readonly waiting: (() => void)[];
 }
 
 /**
- * Places for verbs that keep a connection for long: copies, erasures, searches, checks of a chain. They get at most four tenths of the connections,
- * and one owner half of that, so that submits, claims and renewals always find a free one. The next place is for the owner who has fewest; of several,
- * they take turns.
+ * Limits how many verbs run at once that keep a connection for long: copies, erasures, searches, checks of a chain. They get at most four tenths of
+ * the connections, and one owner half of that, so that submits, claims and renewals always find a free one. The next verb is of the owner with the
+ * fewest running ones. Owners with equally many take turns.
  */
 export class HeavyWork {
   readonly most: number;
   readonly #mostOfOwner: number;
-  /** In the order in which their owners are next. */
+  /** The first owner is next, if several have equally many running verbs. */
   readonly #owners = new Map<string, Work>();
   #running = 0;
 
@@ -26,7 +26,7 @@ export class HeavyWork {
     this.#mostOfOwner = Math.ceil(this.most / 2);
   }
 
-  /** Runs it when there is a place. Throws `too_many` when many of the owner wait already. */
+  /** Runs it when the limits allow. Throws `too_many` when many verbs of the owner already wait. */
   async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
     await this.#come(owner);
     try {
@@ -63,7 +63,7 @@ export class HeavyWork {
       const [owner, own] = next;
       own.running += 1;
       this.#running += 1;
-      // Behind the others.
+      // The owner goes behind the others.
       this.#owners.delete(owner);
       this.#owners.set(owner, own);
       own.waiting.shift()?.();

@@ -43,14 +43,14 @@ export function groupsOf(all: readonly Asked[], typesOf: (text: string) => Types
   });
 }
 
-/** Mostly there is no array among the values. */
+/** Groups with the same arrays, which cannot be joined. Usually there is no array among the values. */
 function withSameArrays(asked: readonly Asked[], types: Types): (readonly Asked[])[] {
   if (!types.some(isArray)) return [asked];
   const arrays = ({ values }: Asked) => JSON.stringify(types.map((type, i) => (isArray(type) ? values[i] : null)));
   return [...Map.groupBy(asked, arrays).values()];
 }
 
-/** So that their rows are not too many at once. */
+/** Limits how many rows one statement returns. */
 function inParts(asked: readonly Asked[]): Asked[][] {
   return Array.from({ length: Math.ceil(asked.length / MOST) }, (_, i) => asked.slice(i * MOST, (i + 1) * MOST));
 }
@@ -130,8 +130,8 @@ export const forRows = once((text, types): string | null => {
 const isAddition = once((text) => INSERT.exec(text)?.[3] === undefined && INSERT.test(text));
 
 /**
- * The statements of several lists, each list in its order, as few as possible: those with the same text that can be run together. Of one list, only
- * rows that are added can be: others may be for the same row.
+ * Groups the statements of several lists into as few groups as possible. Each list keeps its order. A group has statements with the same text, which
+ * can be run together. It has several of one list only if they add rows: others may be for the same row.
  */
 export function inOrder(lists: readonly (readonly Statement[])[]): Statement[][] {
   const left = lists.map((list) => [...list]).filter((list) => list.length > 0);
@@ -140,7 +140,7 @@ export function inOrder(lists: readonly (readonly Statement[])[]): Statement[][]
   const ordered: Statement[][] = [];
   for (let lists = left; lists.length > 0; lists = lists.filter((list) => list.length > 0)) {
     const heads = Map.groupBy(lists, ([head]) => (head as Statement).text);
-    // The one that fewest others still have before them.
+    // The text of which the fewest statements still wait behind others, so that as many as possible are run together.
     const waiting = (text: string) => (later.get(text) ?? 0) - (heads.get(text)?.length ?? 0);
     const [text] = [...heads.keys()].sort((a, b) => waiting(a) - waiting(b)) as [string];
     const isAdded = isAddition(text, []);
@@ -154,7 +154,7 @@ export function inOrder(lists: readonly (readonly Statement[])[]): Statement[][]
   return ordered;
 }
 
-/** One statement for those with the same text: each value is an array, with one place for each row. */
+/** One statement for those with the same text: each value is an array, with one element for each row. */
 export function joined(statements: readonly Statement[]): Statement[] {
   const same = Map.groupBy(statements, ({ text }) => text);
   return [...same].map(([text, all]) => {
@@ -163,7 +163,7 @@ export function joined(statements: readonly Statement[]): Statement[] {
   });
 }
 
-/** Those with the same text as one, where that is possible. */
+/** Statements with the same text as one statement, where that is possible. */
 export function merged(statements: readonly Statement[], typesOf: (text: string) => Types | undefined): Statement[] {
   const [{ text }] = statements as [Statement];
   const types = typesOf(text);

@@ -9,7 +9,7 @@ import { sendTogether } from './together.ts';
  *
  * For short reads only: a long one would hold up the others.
  */
-/** One: what is asked for meanwhile is sent together afterwards. */
+/** One is enough: reads that come meanwhile are sent together afterwards. */
 const CONNECTIONS = 1;
 /** How long to wait for an answer. Short, because many callers wait on one connection. */
 const ANSWER_MS = 5_000;
@@ -33,7 +33,7 @@ export class Reader {
       });
       if (this.#due || this.#used >= CONNECTIONS) return;
       this.#due = true;
-      // After all that was asked for in this tick.
+      // After all reads of this tick.
       process.nextTick(() => {
         this.#due = false;
         void this.#send();
@@ -49,7 +49,7 @@ export class Reader {
     let broken: Error | boolean = false;
     try {
       client = await this.#server.take();
-      // More may have come while it waited for the connection.
+      // More reads may have come while this one waited for a connection.
       all = this.#waiting.splice(0);
       broken = await sendTogether(this.#server, client, all, { apart: true, ms: ANSWER_MS });
     } catch (error) {

@@ -11,7 +11,7 @@ const typesQuery = (text: string) => `
 const known = new Map<string, Types>();
 const typesOf = (text: string) => known.get(text);
 
-/** Asks for the types of statements that several send, once. */
+/** Asks once for the parameter types of each statement that several callers send. */
 async function learn(server: Server, client: PoolClient, statements: readonly Statement[]): Promise<void> {
   const seen = new Set<string>();
   for (const { text } of statements) {
@@ -24,9 +24,9 @@ async function learn(server: Server, client: PoolClient, statements: readonly St
 }
 
 /**
- * Sends what all have asked, and gives each its answer. True: there was a fault. `apart`: those that share a statement with a fault are then asked one
- * by one, so that each has its own; in a transaction nothing more can be asked then. `ms`: how long an answer
- * may take.
+ * Sends the statements of all callers, and gives each caller its answer. Returns true if there was a fault. `apart`: if a shared statement fails, its
+ * callers' statements are sent one by one, so that each caller gets its own answer or fault. (Not in a transaction: after a fault it accepts no
+ * statement.) `ms`: how long an answer may take.
  */
 export async function sendTogether(
   server: Server,
@@ -45,7 +45,7 @@ export async function sendTogether(
         for (const { reject } of asked) reject(error);
         throw error;
       }
-      // One of them is at fault, and the others are not.
+      // Only one of them may have caused the fault.
       await Promise.all(asked.map((one) => answer(alone(one))));
     }
   };
@@ -55,12 +55,12 @@ export async function sendTogether(
 
 interface Writes {
   readonly firsts: readonly Statement[];
-  /** Of each verb, in its order. */
+  /** The writes of each verb, in its order. */
   readonly lists: readonly (readonly Statement[])[];
   readonly last: readonly Statement[];
 }
 
-/** Sends what is written by several, and the end of the transaction. Rejects with the first fault. */
+/** Sends the writes of several verbs, and COMMIT. Rejects with the first fault. */
 export async function sendWrites(server: Server, client: PoolClient, { firsts, lists, last }: Writes): Promise<void> {
   await learn(server, client, lists.flat());
   const statements = [...firsts, ...inOrder(lists).flatMap((same) => merged(same, typesOf)), ...last];

@@ -17,7 +17,7 @@ export interface Tx {
   readonly begun: Promise<void>;
   /** Verbs of other conversations are in the same transaction: what this one writes is sent after all of them have read (write-queue.ts). */
   readonly isShared: boolean;
-  /** To be called before a verb reads what it has written, and before it waits for a lock: it begins again in a transaction of its own. */
+  /** A verb calls this before it reads what it has written, and before it waits for a lock: it then starts again in a transaction of its own. */
   alone(): void;
   /**
    * Adds to a row that many transactions add to. It is sent right before the commit, so that they wait for each other only during the commit. What
@@ -57,7 +57,7 @@ export interface Waits {
 }
 
 /**
- * One message. A process that is cut off in the middle of a transaction holds its locks: PostgreSQL ends that transaction sooner than a lease ends,
+ * The statements that begin a transaction, in one message. A process that is cut off in the middle of a transaction holds its locks: PostgreSQL ends that transaction sooner than a lease ends,
  * so that another process can take over.
  */
 export function beginningOf({ lockMs = LOCK_MS, readMs }: Waits): string {
@@ -71,7 +71,7 @@ const LOCK_MS = 5_000;
 /** Long work may wait for longer: it has its own few connections (`HeavyWork`). */
 export const LONG: Waits = { lockMs: 60_000, answerMs: 600_000 };
 
-/** The beginning of a transaction, which is sent and not waited for: its answer comes before that of the first statement. */
+/** The beginning of a transaction. It is sent, and the next statement follows at once: the answers come in the same order. */
 export class Beginning {
   readonly ended: Promise<void>;
   #times: Times | null = null;
@@ -92,7 +92,7 @@ export class Beginning {
     this.ended.catch(() => {});
   }
 
-  /** Throws its fault, once that is known. */
+  /** Throws the fault of the beginning, if it has failed. */
   check(): void {
     if (this.#fault !== null) throw this.#fault;
   }
@@ -127,7 +127,7 @@ export function summed(sums: readonly Sum<unknown>[]): { readonly text: string; 
   ]);
 }
 
-/** Of a transaction whose connection is broken: what the driver says of that may be anything. A refusal of the verb stays one. */
+/** The error of a transaction whose connection is broken: that of the verb or of the storage, otherwise that of the connection. */
 export function faultOfBroken(fault: unknown, broken: Error | true): unknown {
   return fault instanceof ThroughlineError || storageFault(fault) !== null ? fault : broken;
 }
@@ -144,7 +144,7 @@ export async function ownTransaction<T>(
   const send = (text: string, values?: unknown[]) => server.query(client, text, values, waits.answerMs);
   const beginning = new Beginning(send(beginningOf(waits)), times);
   const sql = new OwnSql((text, values) => {
-    // Without a transaction each statement would be one.
+    // If BEGIN failed, each statement would be a transaction of its own.
     beginning.check();
     return send(text, values);
   });
@@ -164,7 +164,7 @@ export async function ownTransaction<T>(
     const value = await verb(tx);
     await beginning.ended;
     for (const { text, values } of summed(sums)) sql.run(text, ...values);
-    // Sent behind the verb's last statements: it takes no time of its own, and after a fault of one of them it commits nothing.
+    // Sent right after the verb's last statements, without waiting for their answers. If one of them fails, COMMIT commits nothing.
     const committed = send('COMMIT');
     committed.catch(() => {});
     await sql.allAnswered();
@@ -175,7 +175,7 @@ export async function ownTransaction<T>(
       () => error,
       (fault: unknown) => fault,
     );
-    // A connection on which not even that works is not used again.
+    // If even ROLLBACK fails, the connection is not used again.
     await send('ROLLBACK').catch((fault: Error) => {
       broken = fault;
     });

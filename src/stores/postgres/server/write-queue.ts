@@ -15,7 +15,7 @@ interface Waiting {
   readonly verb: Verb;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
-  /** Given: it does not share a transaction, and may wait for so long. */
+  /** Given: it has its own transaction, with these time limits. */
   readonly alone: Waits | undefined;
 }
 
@@ -25,11 +25,11 @@ interface Transactions {
   readonly own: (verb: Verb, waits?: Waits) => Promise<unknown>;
 }
 
-/** How many run at the same time. With two, each has half as many verbs, and a turn takes more statements and commits. */
+/** How many shared transactions run at the same time. With two, each has half as many verbs, and a turn takes more statements and commits. */
 const AT_ONCE = 1;
-/** The most verbs in one. */
+/** The most verbs in one transaction. */
 const MOST = 64;
-/** How many run apart at the same time. Each may wait for a lock of another process, and keeps a connection meanwhile. */
+/** How many verbs run in a transaction of their own at the same time. Each may wait for a lock of another process, and keeps a connection meanwhile. */
 const APART_AT_ONCE = 2;
 
 export class WriteQueue {
@@ -38,7 +38,7 @@ export class WriteQueue {
   /** The conversations whose verbs run. */
   readonly #running = new Set<string>();
   #transactions = 0;
-  /** Those that run apart, and those that wait for that. */
+  /** How many verbs run in a transaction of their own; and those that wait for one. */
   #apart = 0;
   readonly #toRunApart: Waiting[] = [];
   #due = false;
@@ -67,7 +67,7 @@ export class WriteQueue {
   #wake(): void {
     if (this.#due) return;
     this.#due = true;
-    // After all that is asked for in this tick.
+    // After all writes of this tick.
     process.nextTick(() => {
       this.#due = false;
       while (this.#transactions < AT_ONCE) {

@@ -116,7 +116,7 @@ interface Difference {
   readonly had: readonly CopiedRow[];
 }
 
-/** In pages. `has`: rows that the target lacks, or has otherwise. `had`: rows that the source does not have. */
+/** In pages. `has`: rows that the target lacks, or has with other values. `had`: rows that only the target has. */
 async function* differences(
   from: CopySide,
   to: CopySide,
@@ -219,7 +219,7 @@ async function clear(to: CopyTarget): Promise<void> {
   });
 }
 
-/** Chains that were broken in the source already. Throws when one is broken in the copy alone. */
+/** Chains that were already broken in the source. Throws when a chain is broken only in the copy. */
 async function verify(from: CopySource, to: CopyTarget, { onProgress, signal }: BackupOptions) {
   const [{ conversations: total = 0 } = {}] = await to.all<{ conversations: number }>(COUNTS);
   const broken: { conversation: string; event: number }[] = [];
