@@ -6,7 +6,7 @@ export function define(command: Command, cli: Cli): void {
   command.argument('<key>', 'the conversation: its key or id').action((key: string) => kill(key, cli));
   addHelp(command, {
     about:
-      'Ends the processes of its live sessions and prints the ids of these sessions. Nothing that was said is lost: the next prompt ' +
+      'Ends the processes of its live sessions and prints the ids of these sessions. No prompt and no answer is lost: the next prompt ' +
       'restores the context, and its receipt says how. A turn that runs is interrupted.',
     examples: ['throughline kill notes', 'throughline kill notes --json'],
   });
