@@ -76,7 +76,7 @@ test('totals count completed turns, changes of session and usage', () => {
   expect(usageSince(usage, NO_USAGE)).toEqual(usage);
 });
 
-test('long strings are kept apart, and what looks like a reference comes back as it was', () => {
+test('long strings are stored separately, and a string that looks like a reference comes back unchanged', () => {
   const value = { text: 'long '.repeat(4_000), odd: '\u0000 x', plain: 1 };
   const { json, refs, bodies } = separate(value);
   expect([refs, bodies.size]).toEqual([1, 1]);

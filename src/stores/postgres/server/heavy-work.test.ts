@@ -24,7 +24,7 @@ function world(connections: number) {
   return { heavy, begun, run, end, endAll };
 }
 
-test('one owner has two of four places, and owners take turns', async () => {
+test('one owner runs at most two of four long verbs, and owners take turns', async () => {
   const { begun, run, end, endAll } = world(10);
   const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => run(name[0] ?? '', name));
   await new Promise(setImmediate);
@@ -37,7 +37,7 @@ test('one owner has two of four places, and owners take turns', async () => {
   await Promise.all(all);
 });
 
-test('there is a place with one connection, and what fails gives it back', async () => {
+test('with one connection one long verb runs, and the next one runs when it has failed', async () => {
   const { heavy, run, end } = world(1);
   expect(heavy.most).toBe(1);
   await expect(heavy.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
@@ -46,7 +46,7 @@ test('there is a place with one connection, and what fails gives it back', async
   await next;
 });
 
-test('who has many waiting is refused, and others are not', async () => {
+test('an owner with many waiting verbs is refused, and other owners are not', async () => {
   const { run, endAll } = world(1);
   const first = run('a', 'a0');
   const waiting = Array.from({ length: 32 }, (_, index) => run('a', `a${index + 1}`));
