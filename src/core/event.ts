@@ -142,9 +142,6 @@ export function checkEventNumber(
   }
 }
 
-/** The former name of `checkEventNumber`, which faces/http still uses. */
-export const checkPlace = checkEventNumber;
-
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }

@@ -1,6 +1,6 @@
 import { checkUnfiltered } from '../../core/conversation.ts';
 import { errorOf, noSuch } from '../../core/errors.ts';
-import { checkPlace } from '../../core/event.ts';
+import { checkEventNumber } from '../../core/event.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import { checkFeeds } from '../../core/public/live-frame.ts';
 import type { Engine } from '../../ports/engine.ts';
@@ -127,7 +127,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     const found = await engine.conversation(params.conversation);
     // A browser that reconnects repeats the address and adds the header: the header is newer.
     const after = lastEventId ?? query.after ?? 0;
-    checkPlace({ after, log: query.log }, found);
+    checkEventNumber({ after, log: query.log }, found);
     return { numbered: true, log: found.logId, values: (signal) => engine.follow(found.id, { after, signal }) };
   },
   async hints({ engine }) {

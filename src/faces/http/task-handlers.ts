@@ -1,4 +1,4 @@
-import { checkPlace } from '../../core/event.ts';
+import { checkEventNumber } from '../../core/event.ts';
 import { given } from '../../core/input/arguments.ts';
 import { inWords, parsePlan, placesIn, type TaskPlan } from '../../core/tasks/task-plan.ts';
 import type { OperationName } from '../../wire/routes.ts';
@@ -22,7 +22,7 @@ export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
     const after = lastEventId ?? query.after ?? 0;
     const only = query.task === undefined ? {} : { task: (await tasks.task(query.task)).id };
     const [lastSeq, logId] = await Promise.all([tasks.lastSeq(), tasks.logId()]);
-    checkPlace({ after, log: query.log }, { lastSeq, logId });
+    checkEventNumber({ after, log: query.log }, { lastSeq, logId });
     return { numbered: true, log: logId, values: (signal) => tasks.follow({ after, signal, ...only }) };
   },
   taskUsage: async ({ tasks, query }) => ({ usage: await tasks.usage(query) }),
