@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { ThroughlineError } from '../../core/errors.ts';
+import { shown } from '../../core/input/arguments.ts';
 import { MOST_OF_TURN } from '../../core/portable.ts';
 import { isObject } from '../../core/turn/content.ts';
 import { Pace } from '../../flow/pace.ts';
@@ -7,6 +7,7 @@ import { MEBIBYTE, type Operation } from '../../wire/operations/operation.ts';
 import { PathParameters } from '../../wire/parameters.ts';
 import { type JsonBounds, JsonReader } from './json/read-json.ts';
 import { Refusal } from './refusal.ts';
+import { invalid, noFields, type Part, wrongRequest } from './wrong-request.ts';
 
 /** No valid body is deeper. Protects recursive code from very deep values. */
 const DEEPEST = 64;
@@ -27,26 +28,25 @@ function checkEscapes(path: string): void {
   try {
     decodeURIComponent(path);
   } catch {
-    throw invalid('path: an escape (%) is not followed by two hexadecimal digits of UTF-8');
+    throw invalid('The path has an escape (%) that is not followed by two hexadecimal digits of UTF-8.');
   }
 }
 
-function checked(schema: z.ZodType | undefined, value: object, where: string): unknown {
+function checked(schema: z.ZodType | undefined, value: object, part: Part): unknown {
   if (schema === undefined) {
     const [field] = Object.keys(value);
-    if (field !== undefined) throw invalid(`${where}: unknown field "${field}"; this operation takes none`);
+    if (field !== undefined) throw noFields(field, part);
     return {};
   }
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
-  const [issue] = error.issues;
-  throw invalid(`${[where, ...(issue?.path ?? [])].map(String).join('.')}: ${issue?.message ?? 'invalid'}`);
+  throw wrongRequest(error.issues, value, part, 'shape' in schema ? Object.keys(schema.shape as object) : []);
 }
 
 function fieldsOf(search: URLSearchParams): Record<string, string> {
   const fields = new Map<string, string>();
   for (const [name, value] of search) {
-    if (fields.has(name)) throw invalid(`query.${name}: given twice`);
+    if (fields.has(name)) throw invalid(`The parameter ${shown(name)} is given twice.`);
     fields.set(name, value);
   }
   return Object.fromEntries(fields);
@@ -79,7 +79,7 @@ async function readBody({ body, mostBytes = MEBIBYTE }: Operation, request: Requ
   }
   if (length === 0) return {};
   const value = json.end();
-  if (!isObject(value)) throw invalid('body: not a JSON object');
+  if (!isObject(value)) throw invalid('The body must be a JSON object.');
   return value;
 }
 
@@ -123,9 +123,5 @@ function tooLarge(most: number): Refusal {
 
 /** The client has gone. This is not an internal error and must not be logged as one. */
 function cutOff(): never {
-  throw invalid('body: incomplete');
-}
-
-function invalid(message: string): ThroughlineError {
-  return new ThroughlineError('invalid', `${message.slice(0, 300)}.`);
+  throw invalid('The body is incomplete: the connection was closed.');
 }

@@ -28,7 +28,9 @@ const TrackedSession = namedObject('TrackedSession', {
 }) satisfies z.ZodType<SessionValue>;
 
 /** The name of the calling program: random, made when it starts, and the same in all its calls. */
-const Holder = z.string().regex(/^[A-Za-z0-9._~-]{8,128}$/);
+const Holder = z
+  .string()
+  .regex(/^[A-Za-z0-9._~-]{8,128}$/, { error: 'must have 8 to 128 characters: letters of a to z, digits and . _ ~ -' });
 const Held = namedObject('Held', { holder: Holder });
 
 const Reported = {

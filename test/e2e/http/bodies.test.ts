@@ -84,6 +84,39 @@ describe('a request is refused, and nothing is stored, for', () => {
   );
 });
 
+describe('the answer to a wrong request names the field and says what is expected', () => {
+  let home: ServedHome;
+  beforeAll(async () => {
+    home = await ServedHome.start();
+  });
+  afterAll(() => home[Symbol.asyncDispose]());
+
+  test.each<[string, string, object | undefined, string, string | undefined]>([
+    ['POST', '/conversations/a/turns', {}, '"prompt" is missing.', 'It must be a text or a list.'],
+    ['GET', '/search', undefined, '"q" is missing.', 'It must be a text.'],
+    ['GET', '/search?q=a&limit=-1', undefined, '"limit" must be a whole number from 1 to 10000, not "-1".', undefined],
+    ['GET', '/search?q=a&q=b', undefined, 'The parameter "q" is given twice.', undefined],
+    [
+      'POST',
+      '/tasks',
+      { tasks: [{}] },
+      '"plan" is missing. "tasks" is not a field of this request.',
+      'Known fields: plan, requestId.',
+    ],
+    [
+      'GET',
+      '/me?colour=red',
+      undefined,
+      '"colour" is not a parameter of this request.',
+      'This request has no parameters.',
+    ],
+    ['POST', '/conversations', [], 'The body must be a JSON object.', undefined],
+  ])('%s %s', async (method, path, body, detail, hint) => {
+    const { status, body: answer } = await home.caller.ask(method, path, body);
+    expect([status, answer.detail, answer.hint]).toEqual([400, detail, hint]);
+  });
+});
+
 test('a body that is too large is refused before all of it is read, with and without a Content-Length', async () => {
   await using home = await ServedHome.start();
   const large = JSON.stringify({ title: 'x'.repeat(1_100_000) });

@@ -147,7 +147,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   }
   const { body } = await caller.get('/conversations?state=busy');
   expect(body.detail).toBe(
-    `query.state: must be one or more of ${CONVERSATION_STATES.join(', ')}, with commas between them.`,
+    `"state" must be one or more of ${CONVERSATION_STATES.join(', ')}, with commas between them, not "busy".`,
   );
   const { usage } = await caller.ok('GET', '/usage'); // a row for each day: the test may run past midnight
   expect(usage.reduce((sum: number, { turns }: { turns: number }) => sum + turns, 0)).toBe(3);

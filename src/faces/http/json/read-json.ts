@@ -178,7 +178,7 @@ export class JsonReader {
 
   #open(isObject: boolean, at: number): void {
     const { depth, lists } = this.#bounds;
-    if (this.#levels.length > depth) throw invalid(`more than ${depth} levels deep`);
+    if (this.#levels.length > depth) throw invalid(`is more than ${depth} levels deep`);
     this.#lists += 1;
     if (this.#lists > lists) throw tooMany(`more than ${lists} lists and objects`);
     const level = { isObject, at, from: at + 1, comma: -1, fields: 0, value: null, closed: false };
@@ -317,15 +317,15 @@ function checkNames(value: object): void {
 }
 
 function forbiddenName(): ThroughlineError {
-  return invalid('the field name "__proto__" is not allowed');
+  return invalid('has a field with the name "__proto__", which is not allowed');
 }
 
 function notJson(): ThroughlineError {
-  return invalid('not valid JSON in UTF-8');
+  return invalid('is not valid JSON in UTF-8');
 }
 
 function invalid(message: string): ThroughlineError {
-  return new ThroughlineError('invalid', `body: ${message}.`);
+  return new ThroughlineError('invalid', `The body ${message}.`);
 }
 
 function tooMany(what: string): ThroughlineError {
