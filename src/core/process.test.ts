@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { identityOfLocal, localProcess, type ProcessIdentity, storedProcess } from './process.ts';
+import {
+  clientProcess,
+  holderAtServer,
+  holderLabel,
+  identityOfLocal,
+  localProcess,
+  type ProcessIdentity,
+  storedProcess,
+} from './process.ts';
 
 const IDENTITY: ProcessIdentity = { pid: 7, started: '12', boot: 'b', namespace: 'n', mark: 'm' };
 
@@ -22,4 +30,16 @@ test.each([
   { kind: 'local', id: 'null', label: '' },
 ])('nothing is known of %j', (process) => {
   expect(identityOfLocal(process)).toBeNull();
+});
+
+test.each<[string, ProcessIdentity, string]>([
+  ['this process', IDENTITY, 'this process'],
+  ['a later process with the same pid', { ...IDENTITY, started: '13' }, 'another process'],
+  ['a process of another boot', { ...IDENTITY, boot: 'c' }, 'another process'],
+  ['a process of another container', { ...IDENTITY, namespace: 'm' }, 'another process'],
+  ['another process', { ...IDENTITY, pid: 8 }, 'another process'],
+  ['a program that uses a server', clientProcess('osprey-1'), 'client osprey-1'],
+])('the holder of a lease is shown without its pid: %s', (_, holder, label) => {
+  expect(holderLabel(holder, IDENTITY)).toBe(label);
+  expect(holderAtServer(label)).toBe(label === 'this process' ? 'this server' : label);
 });

@@ -28,7 +28,7 @@ export interface SandboxProcess {
 const LOCAL = 'local';
 
 export function localProcess(identity: ProcessIdentity): SandboxProcess {
-  return { kind: LOCAL, id: JSON.stringify(identity), label: processLabel(identity) };
+  return { kind: LOCAL, id: JSON.stringify(identity), label: `process ${identity.pid}` };
 }
 
 /** Null: it is of another kind, or its id cannot be read. */
@@ -71,9 +71,26 @@ export function clientProcess(holder: string): ProcessIdentity {
   return { pid: 0, started: '', boot: '', namespace: `client ${holder}` };
 }
 
-/** The name of a lease holder for people, without its machine. */
-export function processLabel({ pid, namespace }: Pick<ProcessIdentity, 'pid' | 'namespace'>): string {
-  return pid === 0 ? namespace : `process ${pid}`;
+/** How a lease that this process holds is shown to callers of this process. */
+export const THIS_PROCESS = 'this process';
+
+/**
+ * The holder of a lease for people, seen from a process (`self`). Without its pid: callers on other machines cannot use it. A program that
+ * holds leases through a server is shown by the name that it gave itself.
+ */
+export function holderLabel(holder: ProcessIdentity, self: ProcessIdentity): string {
+  if (holder.pid === 0) return holder.namespace;
+  const isSelf =
+    holder.pid === self.pid &&
+    holder.started === self.started &&
+    holder.boot === self.boot &&
+    holder.namespace === self.namespace;
+  return isSelf ? THIS_PROCESS : 'another process';
+}
+
+/** The same for callers of a server: for them, "this process" would be their own. */
+export function holderAtServer(label: string): string {
+  return label === THIS_PROCESS ? 'this server' : label;
 }
 
 /**

@@ -18,7 +18,8 @@ function insight(held: number | null) {
     countHoldings: async () => held ?? fails(),
   };
   const clock = { now: () => 0, monotonic: () => 0 } as Parameters<typeof insightOf>[0]['clock'];
-  return insightOf({ store, sandboxes: { list: fails }, clock }, '1', async () => []).look('ann');
+  const processes = { self: () => holder };
+  return insightOf({ store, sandboxes: { list: fails }, clock, processes }, '1', async () => []).look('ann');
 }
 
 test.each([

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { ThroughlineError } from '../core/errors.ts';
-import { processLabel } from '../core/process.ts';
+import { holderAtServer, holderLabel, type ProcessIdentity } from '../core/process.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { PublicFinding } from '../ports/doctor.ts';
+import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Insight, PublicLease } from '../ports/server.ts';
 import type { Holding } from '../ports/store/leases.ts';
@@ -19,11 +20,12 @@ interface Parts {
   readonly store: Pick<Store, 'holdings' | 'countHoldings' | 'measure' | 'diskUse'>;
   readonly sandboxes: Pick<Sandboxes, 'list'>;
   readonly clock: Clock;
+  readonly processes: Pick<Processes, 'self'>;
 }
 
 /** `examine`: what the doctor finds. */
 export function insightOf(
-  { store, sandboxes, clock }: Parts,
+  { store, sandboxes, clock, processes }: Parts,
   version: string,
   examine: () => Promise<readonly PublicFinding[]>,
 ): Insight {
@@ -36,7 +38,7 @@ export function insightOf(
         unlessBroken(store.measure()),
         unlessBroken(sandboxes.list().then(({ root, ids }) => ({ root, count: ids.length }))),
         unlessBroken(store.diskUse(owner)),
-        unlessBroken(held.then((all) => all.map((one) => toPublicLease(one, clock.now())))),
+        unlessBroken(held.then((all) => all.map((one) => toPublicLease(one, clock.now(), processes.self())))),
       ]);
       const isAll = leases === null || leases.length < MOST_LEASES;
       const count = isAll ? (leases?.length ?? null) : await unlessBroken(store.countHoldings(owner));
@@ -55,9 +57,11 @@ export function insightOf(
 function toPublicLease(
   { conversation, key, title, holder, leftMs, open, sessions }: Holding,
   now: number,
+  self: ProcessIdentity,
 ): PublicLease {
   const until = Math.max(0, Math.round(now + leftMs));
-  return { conversationId: conversation, key, title, holder: processLabel(holder), until, open, sessions };
+  const label = holderAtServer(holderLabel(holder, self));
+  return { conversationId: conversation, key, title, holder: label, until, open, sessions };
 }
 
 /** Null: it could not be read. The health report has the reason. */

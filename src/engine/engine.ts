@@ -373,7 +373,7 @@ class EmbeddedEngine implements Engine {
 
   async summary(conversation: string) {
     const { id, hindrance } = await this.#refreshed(conversation);
-    return toPublicSummary(await this.#store.summary(this.owner, id), hindrance);
+    return toPublicSummary(await this.#store.summary(this.owner, id), hindrance, this.#parts.processes.self());
   }
 
   async sessions(conversation: string, { most }: Bounded = {}) {

@@ -151,6 +151,7 @@ export interface PublicLease {
   readonly conversationId: string;
   readonly key: string | null;
   readonly title: string;
+  /** For people: `this server`, `another process`, or `client NAME`. */
   readonly holder: string;
   /** When the lease ends unless it is renewed. */
   readonly until: number;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   delayedBy,
-  delayedIn,
+  delayedElsewhere,
   fairest,
   isDelayed,
   type Loads,
@@ -102,14 +102,14 @@ test.each<[object, number, SlotLimits]>([
 test('each reason says what to do', () => {
   const said = [
     ...SLOT_REASONS.map((reason) => delayedBy(reason, 7, { parallel: 1, perOwner: 3 })),
-    delayedIn('process 9', 7),
+    delayedElsewhere(7),
   ];
   expect(said.every((why) => isDelayed(why) && why.hint !== '')).toBe(true);
   expect(said.map(({ message }) => message)).toEqual([
     'Turn 7 waits for a slot: 3 turns are running for its owner, which is the limit.',
     'Turn 7 waits for a slot: 1 turn is running, which is the limit.',
     'Turn 7 waits: too many turns of its owner wait for the answer to a permission question.',
-    'Turn 7 waits in process 9, which holds the conversation.',
+    'Turn 7 waits in another process, which holds the conversation.',
   ]);
   expect(isDelayed({ reason: 'no_process' })).toBe(false);
 });

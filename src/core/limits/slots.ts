@@ -152,11 +152,11 @@ export function delayedBy(reason: SlotReason, n: number, { parallel, perOwner }:
   }
 }
 
-/** `holder`: the process, for people. */
-export function delayedIn(holder: string, n: number): Delayed {
+/** Another process holds the conversation of this turn. */
+export function delayedElsewhere(n: number): Delayed {
   return {
     reason: 'other_process',
-    message: `Turn ${n} waits in ${holder}, which holds the conversation.`,
+    message: `Turn ${n} waits in another process, which holds the conversation.`,
     hint: `${BY_ITSELF} Every process has slots of its own; that one runs the turn.`,
   };
 }

@@ -1,6 +1,6 @@
 import type { Conversation, Parent, ShownConversation } from '../conversation.ts';
 import type { Delayed } from '../limits/slots.ts';
-import { processLabel } from '../process.ts';
+import { holderLabel, type ProcessIdentity } from '../process.ts';
 import { isWorktree } from '../sandbox/sandbox-id.ts';
 import type { Lock, ShownSummary, Summary } from '../summary.ts';
 import type { Hindrance, Stranded } from '../turn/standing.ts';
@@ -53,7 +53,7 @@ export interface PublicSummary extends ShownSummary {
  * if (lock) console.log('runs elsewhere', lock);
  */
 export interface PublicLock {
-  /** For people: `process 4711`, or `client NAME` for a program that tracks requests through a server. */
+  /** For people: `this process` or `another process`, from a server `this server`; `client NAME`: a program that tracks requests. */
   readonly holder: string;
   /** Milliseconds until the lock expires unless its holder renews it. */
   readonly expiresIn: number;
@@ -77,15 +77,20 @@ export function toPublicParent({ conversation, n }: Parent): PublicParent {
   return { conversationId: conversation, n };
 }
 
-export function toPublicSummary(stored: Summary, { stranded, delayed }: Hindrance): PublicSummary {
+/** `self`: the process that shows it. */
+export function toPublicSummary(
+  stored: Summary,
+  { stranded, delayed }: Hindrance,
+  self: ProcessIdentity,
+): PublicSummary {
   const { conversation, key, title, contexts, first, last, sessions, changes, open, lock, usage } = stored;
   return {
     ...{ conversationId: conversation, key, title, contexts, first, last, sessions, changes, open, stranded, delayed },
-    lock: lock && toPublicLock(lock),
+    lock: lock && toPublicLock(lock, self),
     usage,
   };
 }
 
-export function toPublicLock({ process, expiresIn }: Lock): PublicLock {
-  return { holder: processLabel(process), expiresIn };
+export function toPublicLock({ process, expiresIn }: Lock, self: ProcessIdentity): PublicLock {
+  return { holder: holderLabel(process, self), expiresIn };
 }

@@ -1,7 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { isStorageFault, ThroughlineError } from '../../core/errors.ts';
-import { type Delayed, delayedIn } from '../../core/limits/slots.ts';
-import { processLabel } from '../../core/process.ts';
+import { type Delayed, delayedElsewhere } from '../../core/limits/slots.ts';
 import {
   continuable,
   type Hindrance,
@@ -154,7 +153,7 @@ export class Attendance {
   #whyDelayed(standing: Standing): Delayed | null {
     const { holder, turn, place } = standing;
     if (holder !== null && this.#isHeldElsewhere(standing)) {
-      return turn.state === 'queued' ? delayedIn(processLabel(holder.process), turn.n) : null;
+      return turn.state === 'queued' ? delayedElsewhere(turn.n) : null;
     }
     return this.#isHere(place) ? this.#worker.whyDelayed(standing) : null;
   }

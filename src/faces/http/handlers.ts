@@ -1,6 +1,7 @@
 import { checkUnfiltered } from '../../core/conversation.ts';
 import { errorOf, noSuch } from '../../core/errors.ts';
 import { checkEventNumber } from '../../core/event.ts';
+import { holderAtServer } from '../../core/process.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import { checkFeeds } from '../../core/public/live-frame.ts';
 import type { Engine } from '../../ports/engine.ts';
@@ -43,7 +44,10 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   moveConversation: ({ engine, params }) => engine.move(params.conversation),
   renameConversation: ({ engine, params, body }) => engine.rename(params.conversation, body.title),
   eraseConversation: ({ engine, params, query }) => engine.erase(params.conversation, query),
-  summarise: ({ engine, params }) => engine.summary(params.conversation),
+  async summarise({ engine, params }) {
+    const { lock, ...summary } = await engine.summary(params.conversation);
+    return { ...summary, lock: lock && { ...lock, holder: holderAtServer(lock.holder) } };
+  },
   show: ({ engine, params }) => engine.show(params.conversation, { most: MOST_AT_ONCE }),
   async listSessions({ engine, params: { conversation }, query: { receipts = true } }) {
     const half = { most: MOST_AT_ONCE / 2 };

@@ -1,11 +1,13 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
 import { type PublicLock, toPublicLock } from '../../core/public/conversation.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { inPages } from '../../flow/pages.ts';
 import type { Store } from '../../ports/store.ts';
 import type { TrackedRequest, TrackedSession } from '../../ports/tracker.ts';
+import type { TrackerParts } from './locks.ts';
 
 /** A request with its conversation. */
 export interface Tracked {
@@ -17,9 +19,11 @@ export interface Tracked {
 export class TrackedRequests {
   readonly #store: Store;
   readonly #owner: string;
+  readonly #self: ProcessIdentity;
 
-  constructor(store: Store, owner: string) {
+  constructor({ store, processes }: Pick<TrackerParts, 'store' | 'processes'>, owner: string) {
     this.#store = store;
+    this.#self = processes.self();
     this.#owner = owner;
   }
 
@@ -65,7 +69,7 @@ export class TrackedRequests {
 
   async lock(conversation: string): Promise<PublicLock | null> {
     const { lock } = await this.#store.summary(this.#owner, conversation);
-    return lock && toPublicLock(lock);
+    return lock && toPublicLock(lock, this.#self);
   }
 
   /** The sessions of a conversation, most recently used first. */

@@ -54,7 +54,7 @@ class StoreTracker implements ConversationTracker {
   readonly #closed = new AbortController();
 
   constructor(parts: TrackerParts, owner: string, locks: TrackerLocks) {
-    this.#requests = new TrackedRequests(parts.store, owner);
+    this.#requests = new TrackedRequests(parts, owner);
     this.context = { parts, owner, agent: agentOf(owner), locks, requests: this.#requests };
   }
 

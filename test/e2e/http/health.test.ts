@@ -23,7 +23,7 @@ test('the details of /health report leases with their sessions, the size of the 
   expect([p50 > 0, p50 <= p95, p95 <= max]).toEqual([true, true, true]);
   const [session] = (await caller.ok('GET', '/conversations/warm/sessions')).sessions;
   const { id, openedAt, usedAt } = session;
-  const lease = { conversationId: turn.conversationId, key: 'warm', title: 'Hello.', holder: `process ${process.pid}` };
+  const lease = { conversationId: turn.conversationId, key: 'warm', title: 'Hello.', holder: 'this server' };
   expect(details.leases).toEqual([
     { ...lease, until: expect.any(Number), open: 0, sessions: [{ id, agent: 'other', openedAt, usedAt }] },
   ]);

@@ -47,7 +47,7 @@ async function killedWithQueue(): Promise<void> {
   const first = home.start(['send', 'notes', ENDLESS]);
   await first.until('stdout', /chunk 2 /);
   const second = home.start(['send', 'notes', 'The codeword is amber.']);
-  await second.until('stderr', /Waiting: process \d+ holds the conversation/);
+  await second.until('stderr', /Waiting: another process holds the conversation/);
   await kill(first, second);
   expect(states()).toEqual(['running', 'queued']);
 }
@@ -175,7 +175,7 @@ test('with one store and two data homes: a command that waits for the server of 
   const first = home.start(['send', 'notes', ENDLESS]);
   await first.until('stdout', /chunk 2 /);
   const waiting = home.start(['send', 'notes', 'Hello.'], other);
-  await waiting.until('stderr', /Waiting: process \d+ holds the conversation/);
+  await waiting.until('stderr', /Waiting: another process holds the conversation/);
   await kill(server.running, first);
   await waiting.until('stderr', /Waiting: Turn \d runs only at the data home \S+, and no process takes it up there\./);
 

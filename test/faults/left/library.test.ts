@@ -119,11 +119,12 @@ test('two living processes each run the turns that they have submitted', async (
   const [one, two] = await Promise.all([home.host(), home.host()]);
   for (let i = 0; i < 5; i += 1) {
     await Promise.all([one.calls.ask(`one-${i}`, 'Hello.'), two.calls.ask(`two-${i}`, 'Hello.')]);
-    for (const [key, host] of [
-      [`one-${i}`, one],
-      [`two-${i}`, two],
+    for (const [key, host, other] of [
+      [`one-${i}`, one, two],
+      [`two-${i}`, two, one],
     ] as const) {
-      expect((await one.engine.summary(key)).lock?.holder).toBe(`process ${host.pid}`);
+      expect((await host.engine.summary(key)).lock?.holder).toBe('this process');
+      expect((await other.engine.summary(key)).lock?.holder).toBe('another process');
     }
   }
 });

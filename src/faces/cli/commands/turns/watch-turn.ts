@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { failureOf, ThroughlineError, unreachableTurn } from '../../../../core/errors.ts';
 import type { Delayed } from '../../../../core/limits/slots.ts';
-import { processLabel } from '../../../../core/process.ts';
+import { THIS_PROCESS } from '../../../../core/process.ts';
 import type { PublicEvent } from '../../../../core/public/event.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
@@ -191,6 +191,6 @@ function noteWhenWaiting(engine: Engine, turn: PublicTurn, output: Output): () =
 async function explainWait(engine: Engine, turn: PublicTurn, output: Output): Promise<void> {
   const { lock, delayed } = await engine.summary(turn.conversationId);
   if (delayed !== null) return output.explainWait(oneLine(strandedLine(delayed)));
-  if (lock !== null && lock.holder !== processLabel({ pid: process.pid, namespace: '' }))
+  if (lock !== null && lock.holder !== THIS_PROCESS)
     output.explainWait(`${lock.holder} holds the conversation and runs earlier turns first.`);
 }
