@@ -48,7 +48,7 @@ app.post('/chats/:key', async (c) => {
   const { turn, seq } = await chat(c).send(await c.req.text(), { requestId }).accepted; // stored: now it runs, even if this process dies
   return c.json({ turn: turn.id, seq }, 202);
 });
-app.get('/chats/:key/sandbox', async (c) => c.json(await chat(c).sandbox())); // { owner, sandbox, conversation, session }
+app.get('/chats/:key/sandbox', async (c) => c.json(await chat(c).sandbox())); // { owner, sandboxId, conversationId, sessionId }
 app.get('/chats/:key/events', async (c) => {
   await chat(c).ensure();
   const after = Number(c.req.header('last-event-id') ?? 0);

@@ -118,7 +118,7 @@ def main():
     for thread in both:
         thread.join()
     ask("req4", "Please fail")
-    print("sessions:", " -> ".join(tracker.ask("GET", "/agents/agent456")["sessions"]))
+    print("sessions:", " -> ".join(tracker.ask("GET", "/agents/agent456")["sessionIds"]))
 
 
 if __name__ == "__main__":

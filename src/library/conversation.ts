@@ -6,9 +6,9 @@ import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { Files } from '../core/public/files.ts';
+import type { PublicSandboxUse } from '../core/public/sandbox.ts';
 import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
 import type { PublicTold, PublicTurn, TurnOutline } from '../core/public/turn.ts';
-import type { SandboxUse } from '../core/sandbox/sandbox.ts';
 import { type Prompt, parsePrompt } from '../core/turn/content.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import { hasEnded, type PermissionMode } from '../core/turn/turn.ts';
@@ -185,7 +185,7 @@ export class ConversationHandle {
   }
 
   /** Where it works: its owner, its sandbox, itself, and the session that it used last. */
-  async sandbox(): Promise<SandboxUse> {
+  async sandbox(): Promise<PublicSandboxUse> {
     return this.#engine.sandboxes.of(await this.#existing());
   }
 

@@ -17,7 +17,7 @@ export type {
 } from '../core/public/event.ts';
 export type { Files } from '../core/public/files.ts';
 export type { Feed, LiveFrame } from '../core/public/live-frame.ts';
-export type { PublicSandbox as Sandbox, SandboxView } from '../core/public/sandbox.ts';
+export type { PublicSandbox as Sandbox, PublicSandboxUse as SandboxUse, SandboxView } from '../core/public/sandbox.ts';
 export type {
   PublicReceipt as Receipt,
   PublicRestore as Restore,
@@ -38,7 +38,7 @@ export type {
 export type { Proof, Tried } from '../core/restore/receipt.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from '../core/restore/restore-settings.ts';
 export type { ToldPart } from '../core/restore/told.ts';
-export type { ExecResult, SandboxUse } from '../core/sandbox/sandbox.ts';
+export type { ExecResult } from '../core/sandbox/sandbox.ts';
 export type { Decision, TaskState } from '../core/tasks/task.ts';
 export type { TaskInput, TaskPlan } from '../core/tasks/task-plan.ts';
 export type { TaskReport } from '../core/tasks/task-report.ts';

@@ -8,7 +8,7 @@ import type { EngineSandboxes } from '../ports/engine/sandboxes.ts';
  *
  * @example
  * const { sandbox, uses } = await tl.as(user).sandbox('website').show();
- * console.log(sandbox.state, uses.map(({ conversation, session }) => `${conversation}: ${session}`));
+ * console.log(sandbox.state, uses.map(({ conversationId, sessionId }) => `${conversationId}: ${sessionId}`));
  */
 export class SandboxHandle {
   readonly #sandboxes: EngineSandboxes;
@@ -41,7 +41,7 @@ export class SandboxHandle {
   }
 
   /** Deletes it with everything in it. Refused when unsaved work is in it, unless `force`. */
-  async remove(options: { force?: boolean } = {}): Promise<{ readonly removed: string }> {
+  async remove(options: { force?: boolean } = {}): Promise<{ readonly sandboxId: string }> {
     checkOptions(options, { force: true }, 'remove()');
     return this.#sandboxes.remove(this.#name, options);
   }

@@ -328,12 +328,11 @@ export interface EraseOptions {
  * What remains after erasing a conversation.
  *
  * @example
- * const { erased, remains } = await chat.erase();
+ * const { remains } = await chat.erase();
  * for (const { what, where } of remains) console.log('still there:', what, where);
  */
 export interface Erased {
-  /** The id of the conversation. */
-  readonly erased: string;
+  readonly conversationId: string;
   /** What is still there, outside of the store. */
   readonly remains: readonly Remains[];
 }

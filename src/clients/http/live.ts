@@ -171,8 +171,8 @@ class HttpLive implements Live {
     }
   }
 
-  #opened({ stream, heartbeatMs }: StreamOpened, version: number): void {
-    this.#stream = stream;
+  #opened({ streamId, heartbeatMs }: StreamOpened, version: number): void {
+    this.#stream = streamId;
     this.#heartbeatMs = heartbeatMs;
     this.#sentVersion = version;
     this.#set('open', null);

@@ -103,7 +103,7 @@ class HttpTracker implements ConversationTracker {
   }
 
   async sessionHistory(agentId: string): Promise<string[]> {
-    return (await this.#agent(agentId))?.sessions ?? [];
+    return (await this.#agent(agentId))?.sessionIds ?? [];
   }
 
   async lockStatus(agentId: string): Promise<PublicLock | null> {

@@ -45,10 +45,10 @@ export type LiveFrame = { readonly feed: string } & (
   | { readonly kind: 'ended'; readonly failure: Failure }
 );
 
-/** The first frame of a stream over HTTP: the id of the stream, and how often its server sends a heartbeat. */
+/** The first frame of a stream over HTTP: which stream it is, and how often its server sends a heartbeat. */
 export interface StreamOpened {
   readonly kind: 'opened';
-  readonly stream: string;
+  readonly streamId: string;
   readonly heartbeatMs: number;
 }
 

@@ -34,7 +34,22 @@ export interface SandboxView {
   /** The last run of each step of the set-up, in order. */
   readonly setup: readonly PublicSetupStep[];
   /** The conversations in it, most recently changed first, at most 100. */
-  readonly uses: readonly SandboxUse[];
+  readonly uses: readonly PublicSandboxUse[];
+}
+
+/**
+ * Who works where: the chain user, sandbox, conversation, session.
+ *
+ * @example
+ * const { sandboxId, sessionId } = await chat.sandbox();
+ * console.log(`in ${sandboxId}, session ${sessionId ?? 'none yet'}`);
+ */
+export interface PublicSandboxUse {
+  readonly owner: string;
+  readonly sandboxId: string;
+  readonly conversationId: string;
+  /** The agent's id of the session that was used last; null: there is none yet. */
+  readonly sessionId: string | null;
 }
 
 export type PublicSetupStep = Omit<SetupResult, 'digest'>;
@@ -43,6 +58,10 @@ export function toPublicSandbox(stored: Sandbox): PublicSandbox {
   const { id, owner, name, createdAt, usedAt, conversations, disk, openedAt, restedAt } = stored;
   const state = openedAt === null ? 'new' : restedAt === null ? 'ready' : 'resting';
   return { id, owner, name, state, createdAt, usedAt, conversations, disk };
+}
+
+export function toPublicUse({ owner, sandbox, conversation, session }: SandboxUse): PublicSandboxUse {
+  return { owner, sandboxId: sandbox, conversationId: conversation, sessionId: session };
 }
 
 export function toPublicSteps(setup: readonly SetupResult[]): PublicSetupStep[] {

@@ -50,13 +50,7 @@ export interface DiskUse {
   readonly at: number;
 }
 
-/**
- * Who works where: the chain user, sandbox, conversation, session.
- *
- * @example
- * const { sandbox, session } = await chat.sandbox();
- * console.log(`in ${sandbox}, session ${session ?? 'none yet'}`);
- */
+/** Who works where, as it is stored: the chain user, sandbox, conversation, session. */
 export interface SandboxUse {
   readonly owner: string;
   /** The id of the sandbox. */

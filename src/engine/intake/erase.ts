@@ -26,7 +26,7 @@ export async function erase(
   const directory = known.place === sandboxes.place ? await sandboxes.find(sandbox) : null;
   if (withSandbox) checkOwn(parts, known);
   if (withSandbox && directory !== null && !discard) await checkSaved(parts, known);
-  if (known.isErased && directory === null) return { erased: id, remains: [] };
+  if (known.isErased && directory === null) return { conversationId: id, remains: [] };
   const options = given({ head, sandbox: withSandbox && directory !== null ? directory : undefined });
   const { cwd, sessions } = await store.eraseConversation(owner, id, options);
   if (withSandbox) {
@@ -36,7 +36,7 @@ export async function erase(
   }
   const kept: Remains[] = withSandbox || directory === null ? [] : [{ what: 'sandbox', where: directory }];
   const named: Remains[] = cwd === null ? [] : [{ what: 'directory', where: cwd }];
-  return { erased: id, remains: [...kept, ...named, ...sessionsOutside(sessions, directory)] };
+  return { conversationId: id, remains: [...kept, ...named, ...sessionsOutside(sessions, directory)] };
 }
 
 /** Only a directory that belongs to this conversation alone is deleted, and only by a process of its data home. */

@@ -1,7 +1,7 @@
 import { noSuch, ThroughlineError } from '../../core/errors.ts';
 import { checkLimit, given } from '../../core/input/arguments.ts';
 import { type Actor, checkKey } from '../../core/input/names.ts';
-import { toPublicSandbox, toPublicSteps } from '../../core/public/sandbox.ts';
+import { toPublicSandbox, toPublicSteps, toPublicUse } from '../../core/public/sandbox.ts';
 import { checkCommand, type ExecResult, type Sandbox } from '../../core/sandbox/sandbox.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
@@ -62,12 +62,12 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
       if (measure && known.openedAt !== null) await measureAsked(requestFor(known), known);
       const sandbox = await find(known.id);
       const uses = await store.sandboxUses(owner, sandbox.id, MOST_USES);
-      return { sandbox: toPublicSandbox(sandbox), setup: toPublicSteps(sandbox.setup), uses };
+      return { sandbox: toPublicSandbox(sandbox), setup: toPublicSteps(sandbox.setup), uses: uses.map(toPublicUse) };
     },
     async of(conversation) {
       const { id, sandbox } = await findConversation(store, owner, conversation);
       const [newest] = await store.sessions(owner, id, { limit: 1 });
-      return { owner, sandbox, conversation: id, session: newest?.id ?? null };
+      return toPublicUse({ owner, sandbox, conversation: id, session: newest?.id ?? null });
     },
     async open(name) {
       const sandbox = await find(await namedSandbox(parts, owner, checkKey(name, 'sandbox')));
@@ -86,7 +86,7 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
     async remove(idOrName, { force = false } = {}) {
       const request = await leaveRequest(idOrName);
       await removeSandbox(request, force);
-      return { removed: request.sandbox.id };
+      return { sandboxId: request.sandbox.id };
     },
   };
 }

@@ -356,14 +356,18 @@ function methodNotAllowed(method: string, path: string): Refusal {
 }
 
 /** Refuses a client of another version before anything is done for it. A client that names no interface is not checked. */
-function checkInterface(spoken: string | undefined): void {
-  if (spoken === undefined || spoken === INTERFACE) return;
-  const isOlder = Number(spoken) < Number(INTERFACE);
-  throw new Refusal('invalid', `This server speaks interface ${INTERFACE}, and not interface ${spoken.slice(0, 20)}.`, {
-    hint: isOlder
-      ? 'Update the client to the version of this server.'
-      : 'Update Throughline on the server and restart it, or use an older client.',
-  });
+function checkInterface(sent: string | undefined): void {
+  if (sent === undefined || sent === INTERFACE) return;
+  const isOlder = Number(sent) < Number(INTERFACE);
+  throw new Refusal(
+    'invalid',
+    `This server has interface ${INTERFACE}, and the client has interface ${sent.slice(0, 20)}.`,
+    {
+      hint: isOlder
+        ? 'Update the client to the version of this server.'
+        : 'Update Throughline on the server and restart it, or use an older client.',
+    },
+  );
 }
 
 /** A browser sends this header when it reconnects. */

@@ -188,7 +188,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     const all = trackerFor(tracker, NOBODY);
     const [sessions, lock] = await Promise.all([all.sessionHistory(agent), all.lockStatus(agent)]);
     if (sessions.length === 0 && lock === null) throw noSuch('tracked agent', agent);
-    return { agentId: agent, sessionId: sessions.at(-1) ?? null, sessions, lock };
+    return { agentId: agent, sessionId: sessions.at(-1) ?? null, sessionIds: sessions, lock };
   },
   async getTrackedSession({ tracker, params: { session } }) {
     const found = await trackerFor(tracker, NOBODY).getSession(session);

@@ -1,5 +1,5 @@
-import type { PublicSandbox, SandboxView } from '../../core/public/sandbox.ts';
-import type { ExecResult, SandboxUse } from '../../core/sandbox/sandbox.ts';
+import type { PublicSandbox, PublicSandboxUse, SandboxView } from '../../core/public/sandbox.ts';
+import type { ExecResult } from '../../core/sandbox/sandbox.ts';
 
 /** The sandboxes of an owner: user, sandbox, conversation, session. Another owner's are `not_found`. */
 export interface EngineSandboxes {
@@ -13,7 +13,7 @@ export interface EngineSandboxes {
    */
   show(idOrName: string, options?: { measure?: boolean }): Promise<SandboxView>;
   /** Where a conversation works, and which session it used last. */
-  of(conversation: string): Promise<SandboxUse>;
+  of(conversation: string): Promise<PublicSandboxUse>;
   /** Makes the shared sandbox of this name if it is missing, and sets it up. Throws `refused` when a step fails. */
   open(name: string): Promise<PublicSandbox>;
   /** Runs a command in it, as agents run there, for at most ten minutes. */
@@ -27,7 +27,7 @@ export interface EngineSandboxes {
    * Deletes it with everything in it. The next turn of a conversation in it makes it again, empty. Throws `conflict` while a turn or a task works
    * in it, and `refused` when unsaved work is in it, unless `force`: files in no git repository, uncommitted changes, unpushed commits.
    */
-  remove(idOrName: string, options?: { force?: boolean }): Promise<{ readonly removed: string }>;
+  remove(idOrName: string, options?: { force?: boolean }): Promise<{ readonly sandboxId: string }>;
 }
 
 /**

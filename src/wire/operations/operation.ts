@@ -35,7 +35,7 @@ export const BASE_PATH = '/v1';
  * The number of this interface, in a header of every answer and of every request of our clients. It rises by one whenever one
  * side would no longer understand the other. A server refuses requests with another number before it does anything.
  */
-export const INTERFACE = '3';
+export const INTERFACE = '4';
 export const INTERFACE_HEADER = 'throughline-interface';
 /** With the token of the data home, or a key with the scope `act-as`: the owner to act for, percent-encoded. */
 export const OWNER_HEADER = 'throughline-owner';

@@ -45,7 +45,7 @@ export const sandboxes = {
     scope: 'admin',
     heavy: 'sandbox',
     query: z.strictObject({ force: z.exactOptional(Flag) }),
-    answer: namedObject('RemovedSandbox', { removed: z.string() }),
+    answer: namedObject('RemovedSandbox', { sandboxId: z.string() }),
   },
   execInSandbox: {
     summary:

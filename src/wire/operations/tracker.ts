@@ -120,7 +120,7 @@ export const tracker = {
     answer: namedObject('TrackedAgent', {
       agentId: z.string(),
       sessionId: z.string().nullable(),
-      sessions: z.array(z.string()),
+      sessionIds: z.array(z.string()),
       lock: Lock.nullable(),
     }),
   },

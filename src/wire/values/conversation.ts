@@ -44,7 +44,7 @@ const Remains = z.discriminatedUnion('what', [
 ]) satisfies z.ZodType<RemainsValue>;
 
 export const Erased = namedObject('Erased', {
-  erased: z.string(),
+  conversationId: z.string(),
   remains: z.array(Remains),
 }) satisfies z.ZodType<ErasedValue>;
 

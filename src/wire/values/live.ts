@@ -30,7 +30,7 @@ export const Feeds = namedObject('Feeds', { feeds: z.array(Feed).max(MOST_FEEDS)
 export const LiveFrame = named(
   'LiveFrame',
   z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('opened'), stream: z.string(), heartbeatMs: Count }),
+    z.strictObject({ kind: z.literal('opened'), streamId: z.string(), heartbeatMs: Count }),
     z.strictObject({ feed: z.string(), kind: z.literal('began'), seq: Count, logId: z.string() }),
     z.strictObject({ feed: z.string(), kind: z.literal('event'), event: ConversationEvent }),
     z.strictObject({ feed: z.string(), kind: z.literal('task'), event: TaskEvent }),

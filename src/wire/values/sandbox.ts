@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import type { PublicSandbox, SandboxView as ViewValue } from '../../core/public/sandbox.ts';
-import type { SandboxUse as UseValue } from '../../core/sandbox/sandbox.ts';
+import type { PublicSandbox, PublicSandboxUse, SandboxView as ViewValue } from '../../core/public/sandbox.ts';
 import type { SandboxesDiskUse as DiskUseValue } from '../../ports/engine/sandboxes.ts';
 import { namedObject } from '../registry.ts';
 import { Count, Time } from './common.ts';
@@ -23,13 +22,13 @@ export const SandboxesDiskUse = namedObject('SandboxesDiskUse', {
   bytes: Count,
 }) satisfies z.ZodType<DiskUseValue>;
 
-/** Who works where: the ids of owner, sandbox, conversation and session; `session` is null before the first one. */
+/** Who works where; `sessionId` is null before the first session. */
 export const SandboxUse = namedObject('SandboxUse', {
   owner: z.string(),
-  sandbox: z.string(),
-  conversation: z.string(),
-  session: z.string().nullable(),
-}) satisfies z.ZodType<UseValue>;
+  sandboxId: z.string(),
+  conversationId: z.string(),
+  sessionId: z.string().nullable(),
+}) satisfies z.ZodType<PublicSandboxUse>;
 
 /** `code`: the exit code of the step; null: it was ended, or could not be started. `output`: the end of its output. */
 const SetupStep = namedObject('SetupStep', {

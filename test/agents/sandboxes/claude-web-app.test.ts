@@ -148,9 +148,9 @@ async function testTwoUsers(given: Given, home: CliHome, model: Model): Promise<
     await firstApp.answerOf(cookie, 1);
   });
   const sandboxes = await forBoth(async ({ cookie }) => {
-    const { sandbox } = (await firstApp.read(cookie, '/sandbox')) as { sandbox: string };
-    const work = join(given.files(sandbox), given.work ?? 'work');
-    return { sandbox, work, file: (name: string) => readOrNull(join(work, name)) };
+    const { sandboxId } = (await firstApp.read(cookie, '/sandbox')) as { sandboxId: string };
+    const work = join(given.files(sandboxId), given.work ?? 'work');
+    return { sandbox: sandboxId, work, file: (name: string) => readOrNull(join(work, name)) };
   });
   const secrets = sandboxes.map(({ file }) => /is (\w{24})\./.exec(file('note') ?? '')?.[1] ?? expect.unreachable());
   expect(new Set(secrets).size).toBe(2);
@@ -174,7 +174,7 @@ async function testTwoUsers(given: Given, home: CliHome, model: Model): Promise<
       await secondApp.read(cookie, '/sandbox'),
     ];
     expect(turns).toMatchObject([{ state: 'completed' }, { state: 'interrupted' }, { state: 'completed' }]);
-    expect(chain).toMatchObject({ owner, session: expect.any(String) });
+    expect(chain).toMatchObject({ owner, sessionId: expect.any(String) });
     return { reply, events, all: JSON.stringify([turns, events, chain]) };
   });
   await secondApp.program.stop();

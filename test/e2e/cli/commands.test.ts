@@ -462,7 +462,7 @@ test('verify --head checks a chain head that was kept, also after more turns and
   const { conversation } = await home.show('kept');
   await home.ok('erase', 'kept', '--yes');
   expect(await home.lines('verify', conversation.id, '--head', head)).toMatchObject([
-    { conversation: conversation.id, intact: true, kept: true },
+    { conversationId: conversation.id, intact: true, kept: true },
   ]);
   const other = await home.run('verify', conversation.id, '--head', `1${head.slice(head.indexOf(':'))}`);
   expect(other).toMatchObject({ code: 1, stdout: '' });
@@ -481,7 +481,7 @@ test('an archived conversation is only in its file; import brings it back, and t
   expect(archived.sha256).toBe(createHash('sha256').update(written).digest('hex'));
   expect([JSON.parse(written.toString()), statSync(file).mode & 0o777]).toEqual([before, 0o600]);
   expect(await home.run('show', 'old')).toMatchObject({ code: 4 });
-  expect(await home.ok('verify', archived.archived, '--head', archived.head)).toMatch(/^intact: /);
+  expect(await home.ok('verify', archived.conversationId, '--head', archived.head)).toMatch(/^intact: /);
   expect(await home.run('import', file)).toMatchObject({ code: 0, stdout: 'old\n' });
   expect(JSON.parse(await home.ok('export', 'old'))).toMatchObject({ records: before.records });
   expect(await home.ok('send', 'old', 'Which codewords have you seen?')).toContain('osprey');

@@ -298,7 +298,7 @@ test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix de
 
 test('erase --sandbox leaves nothing that doctor could find', async () => {
   await home.ok('send', 'notes', 'The codeword is swordfish.');
-  const [{ erased, remains }] = await home.lines('erase', 'notes', '--sandbox', '--yes');
+  const [{ conversationId: erased, remains }] = await home.lines('erase', 'notes', '--sandbox', '--yes');
   expect([readdirSync(at('sandboxes')), remains]).toEqual([[], []]);
   expect(findingsIn(await home.ok('doctor', '--json'))).toEqual([]);
   expect(await home.ok('verify', erased)).toMatch(/^intact/);

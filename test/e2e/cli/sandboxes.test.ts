@@ -31,7 +31,7 @@ test('after a kill, the next request reopens the sandbox in another process with
     setup: [{ name: 'install', code: 0, output: 'installed' }],
   });
   expect(view.uses).toEqual([
-    { owner: 'local', sandbox: conversation.id, conversation: conversation.id, session: sessions[0].id },
+    { owner: 'local', sandboxId: conversation.id, conversationId: conversation.id, sessionId: sessions[0].id },
   ]);
   expect(setUpLog(conversation.id)).toBe('installed\n');
   const events = await home.ok('follow', 'chat', '--until-idle');

@@ -140,8 +140,8 @@ describe('a key', () => {
 
 describe('a server', () => {
   test.each([
-    ['2', /older than this client: it has interface 2, and this client has interface 3/, /on the server and restart/],
-    ['4', /newer than this client: it has interface 4, and this client has interface 3/, /Update Throughline here/],
+    ['3', /older than this client: it has interface 3, and this client has interface 4/, /on the server and restart/],
+    ['5', /newer than this client: it has interface 5, and this client has interface 4/, /Update Throughline here/],
   ])('with interface %s is refused, and the hint says which side to update', async (version, what, todo) => {
     using other = await serverThatAnswers(404, { 'throughline-interface': version });
     const { code, message, hint } = await errorOf(connect({ url: other.url, token: 'x' }));

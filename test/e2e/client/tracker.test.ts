@@ -45,7 +45,7 @@ test('a program that does not renew its lock loses it when it expires, and its l
     expect({ verb, ...late }).toMatchObject({ status: verb === 'fail' ? 200 : 409 });
     if (verb !== 'fail') expect(late.body.detail).toContain('has already ended: interrupted');
   }
-  expect(await caller.ok('GET', '/tracker/agents/agent456')).toMatchObject({ sessions: [] });
+  expect(await caller.ok('GET', '/tracker/agents/agent456')).toMatchObject({ sessionIds: [] });
   expect((await home.engine.turns('agent456')).map(({ state }) => state)).toEqual(['interrupted', 'running']);
 });
 
@@ -76,7 +76,7 @@ test('of writes of one program at the same time, each is stored or refused', asy
   );
   const accepted = ids.filter((_, i) => named[i]?.status === 200);
   expect(accepted.length).toBeGreaterThan(0);
-  expect((await caller.ok('GET', '/tracker/agents/a')).sessions.toSorted()).toEqual(accepted);
+  expect((await caller.ok('GET', '/tracker/agents/a')).sessionIds.toSorted()).toEqual(accepted);
 });
 
 const PROGRAM = `

@@ -37,14 +37,14 @@ test('erasing leaves what agents wrote and reports where it is; with the sandbox
   await refusedWith('conflict', tl.engine.erase('kept', { head }), /has changed since it was verified/);
   await refusedWith('invalid', tl.engine.erase('kept', { head: 'x' }), /head/);
   expect(await tl.engine.erase('kept', { head: (await tl.engine.verify('kept')).head })).toEqual({
-    erased: kept,
+    conversationId: kept,
     remains: [{ what: 'sandbox', where: join(home.sandboxes, kept) }],
   });
   expect(textsBelow(join(home.sandboxes, kept))).toContain('swordfish');
-  expect(await tl.engine.erase('deleted', { sandbox: true })).toEqual({ erased: deleted, remains: [] });
+  expect(await tl.engine.erase('deleted', { sandbox: true })).toEqual({ conversationId: deleted, remains: [] });
   expect(readdirSync(home.sandboxes).toSorted()).toEqual([kept, other].toSorted());
-  expect(await tl.engine.erase(kept, { sandbox: true })).toEqual({ erased: kept, remains: [] });
-  expect(await tl.engine.erase(kept, { sandbox: true })).toEqual({ erased: kept, remains: [] });
+  expect(await tl.engine.erase(kept, { sandbox: true })).toEqual({ conversationId: kept, remains: [] });
+  expect(await tl.engine.erase(kept, { sandbox: true })).toEqual({ conversationId: kept, remains: [] });
   expect(readdirSync(home.sandboxes)).toEqual([other]);
   await refusedWith('not_found', tl.engine.erase(kept), /There is no conversation/);
   await refusedWith('not_found', tl.engine.as('ann').erase(kept, { sandbox: true }), /There is no conversation/);
@@ -78,7 +78,7 @@ test('a directory that the caller named, and sessions that an agent keeps elsewh
     writeFileSync(join(cwd, 'precious'), 'kept');
     await tl.engine.ensure({ key: 'chat', cwd });
     const { turn } = await run(tl.engine, 'chat', SECRET);
-    const { erased, remains } = await tl.engine.erase('chat', { sandbox: true });
+    const { conversationId: erased, remains } = await tl.engine.erase('chat', { sandbox: true });
     const storage = join(home.sandboxes, 'storage');
     expect(remains).toEqual([
       { what: 'directory', where: cwd },

@@ -13,12 +13,12 @@ test('several conversations of an owner share a sandbox by its name, and its use
   const { reply } = (await two?.ask('Which directory are you in?')) ?? {};
   const [use, other] = [await one?.sandbox(), await two?.sandbox()];
   expect(use).toEqual({
-    ...{ owner: 'local', conversation: (await one?.get())?.id },
-    ...{ sandbox: other?.sandbox, session: (await one?.sessions())?.[0]?.id },
+    ...{ owner: 'local', conversationId: (await one?.get())?.id },
+    ...{ sandboxId: other?.sandboxId, sessionId: (await one?.sessions())?.[0]?.id },
   });
-  expect(reply).toContain(use?.sandbox);
+  expect(reply).toContain(use?.sandboxId);
   const { sandbox, uses, setup } = await tl.sandbox('website').show();
-  expect(sandbox).toMatchObject({ id: use?.sandbox, name: 'website', state: 'ready', conversations: 2, disk: null });
+  expect(sandbox).toMatchObject({ id: use?.sandboxId, name: 'website', state: 'ready', conversations: 2, disk: null });
   expect(setup).toEqual([]);
   expect(uses).toHaveLength(2);
   expect(uses).toEqual(expect.arrayContaining([use, other]));
@@ -362,7 +362,7 @@ test('a sandbox is removed if it has no unsaved work, or by force; the conversat
   await website.exec(['/bin/sh', '-c', 'echo y >> note.txt']);
   await refusedWith('refused', website.remove(), /not committed/);
   await website.exec(['git', 'checkout', '-q', '.']);
-  expect(await website.remove()).toEqual({ removed: id });
+  expect(await website.remove()).toEqual({ sandboxId: id });
   expect(existsSync(join(home.sandboxes, id))).toBe(false);
   expect((await website.show()).sandbox).toMatchObject({ id, state: 'new', disk: null });
   expect((await chat.ask(WHICH_CODEWORDS)).reply).toContain('heron');
@@ -431,7 +431,7 @@ test('the sandbox of a worktree can be used and removed like any other, but not 
   const tl = await home.open();
   const chat = tl.conversation('chat', { cwd: repository, worktree: true });
   await chat.ask('Hello.');
-  const own = tl.sandbox((await chat.sandbox()).sandbox);
+  const own = tl.sandbox((await chat.sandbox()).sandboxId);
   expect(await own.exec(['/bin/sh', '-c', 'cat one.txt; echo two > two.txt'])).toMatchObject({
     code: 0,
     output: 'one',

@@ -11,7 +11,7 @@ test('a stream with many feeds counts as one reader, and another request changes
   const { caller } = home;
   for (const key of ['one', 'two']) await run(home.engine, key, 'Hello.');
   const frames = caller.frames([{ feed: 'hints', of: 'hints' }, { feed: 'board', of: 'board' }, feedOf('one')]);
-  const { stream, heartbeatMs } = await frames.next('opened');
+  const { streamId: stream, heartbeatMs } = await frames.next('opened');
   expect(heartbeatMs).toBe(15_000);
   expect(await frames.next('event')).toMatchObject({ feed: 'one', event: { seq: 1 } });
   expect(home.metrics.readers).toBe(1);
@@ -40,7 +40,7 @@ test('a stream belongs to its owner, and ends when its key is revoked', async ()
   const bob = await home.key('bob', ['read', 'admin']);
   await ann.caller.ok('POST', '/conversations', { key: 'hers' });
   const frames = ann.caller.frames([feedOf('hers')]);
-  const { stream } = await frames.next('opened');
+  const { streamId: stream } = await frames.next('opened');
   for (const caller of [bob.caller, home.caller]) {
     expect((await caller.post(`/streams/${stream}`, { feeds: [] })).status).toBe(404);
     const foreign = caller.frames([feedOf('hers')]);

@@ -88,7 +88,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   ]);
   const { id } = made;
   const place = await caller.ok('GET', `${at}/sandbox`);
-  expect(place).toEqual({ owner: 'local', sandbox: id, conversation: id, session: expect.any(String) });
+  expect(place).toEqual({ owner: 'local', sandboxId: id, conversationId: id, sessionId: expect.any(String) });
   expect((await caller.ok('GET', '/sandboxes?limit=1')).sandboxes).toMatchObject([{ id, name: null, state: 'ready' }]);
   expect(await caller.ok('GET', `/sandboxes/${id}`)).toMatchObject({ sandbox: { id }, setup: [], uses: [place] });
   const website = await caller.ok('POST', '/sandboxes', { name: 'website' });
@@ -98,7 +98,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   });
   expect((await caller.ok('GET', '/sandboxes/website?measure=true')).sandbox.disk).toMatchObject({ copies: 0 });
   expect(await caller.ok('POST', '/sandboxes/website/rest')).toMatchObject({ state: 'resting' });
-  expect(await caller.ok('DELETE', '/sandboxes/website?force=true')).toEqual({ removed: website.id });
+  expect(await caller.ok('DELETE', '/sandboxes/website?force=true')).toEqual({ sandboxId: website.id });
   expect(await caller.get('/sandboxes/another')).toMatchObject({ status: 404, body: { code: 'not_found' } });
   expect((await caller.ok('POST', `${at}/warm`)).receipt).toMatchObject({ carried: 2, dropped: 0 });
   expect((await caller.ok('POST', `${at}/kill`)).sessions).toMatchObject([{ state: 'dormant', watermark: 2 }]);
@@ -194,8 +194,14 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   const { id: forked } = fork.body;
   await caller.ok('POST', '/conversations/fork/warm'); // its session is live, and ends when the conversation is erased
   const erased = await caller.ok('DELETE', '/conversations/fork');
-  expect(erased).toEqual({ erased: forked, remains: [{ what: 'sandbox', where: expect.stringContaining(forked) }] });
-  expect(await caller.ok('DELETE', `/conversations/${forked}?sandbox=true`)).toEqual({ erased: forked, remains: [] });
+  expect(erased).toEqual({
+    conversationId: forked,
+    remains: [{ what: 'sandbox', where: expect.stringContaining(forked) }],
+  });
+  expect(await caller.ok('DELETE', `/conversations/${forked}?sandbox=true`)).toEqual({
+    conversationId: forked,
+    remains: [],
+  });
   for (const name of ['fork', forked]) expect((await caller.get(`/conversations/${name}`)).status).toBe(404);
   expect(await caller.ok('GET', `/conversations/${forked}/verify`)).toMatchObject({ broken: null });
   const openTurn = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
@@ -218,7 +224,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
     { feed: 'b', of: 'board' },
   ];
   const frames = caller.frames([...feeds, { feed: 'c', of: 'conversation', conversation: 'imported' }]);
-  const { stream } = await frames.next('opened');
+  const { streamId: stream } = await frames.next('opened');
   await frames.next('event');
   expect(await caller.ok('POST', `/streams/${stream}`, { feeds })).toEqual({ feeds: ['a', 'b'] });
   await frames.return();
@@ -236,7 +242,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   expect(await caller.ok('GET', request)).toMatchObject({ status: 'pending', prompt: [{ text: 'Hello' }] });
   await caller.ok('POST', `${request}/session`, { holder, sessionId: 'abc789' });
   expect(await caller.ok('POST', `${request}/renew`, { holder })).toMatchObject({ status: 'active' });
-  const agent = { agentId: 'agent456', sessionId: 'abc789', sessions: ['abc789'] };
+  const agent = { agentId: 'agent456', sessionId: 'abc789', sessionIds: ['abc789'] };
   expect(await caller.ok('GET', '/tracker/agents/agent456')).toEqual({ ...agent, lock: expect.any(Object) });
   await caller.ok('POST', `${request}/complete`, { holder, reply: 'Hi', usage: { inputTokens: 3 } });
   expect(await caller.ok('GET', '/tracker/agents/agent456')).toEqual({ ...agent, lock: null });

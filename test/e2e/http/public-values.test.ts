@@ -15,11 +15,15 @@ import type { Sent, Turn } from '../../../src/core/turn/turn.ts';
 import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import { open } from '../../../src/index.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
+import { openApi } from '../../../src/wire/openapi.ts';
 import { allEvents, ended, event, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { expectValid } from './support/conform.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
-/** Names of stored fields that are internal. No public value has one of them. */
+/**
+ * Names of stored fields that are internal. No conversation, turn, session, receipt, summary, permission or event that is published has one
+ * of them. Two other values use such a name for something else: `traits.position` of an agent, and `sandbox` (a name) of a task.
+ */
 const INTERNAL = new Set([
   ...['pid', 'boot', 'namespace', 'mark', 'started', 'process', 'label'], // processes
   ...['ref', 'memo', 'position', 'mirrored', 'storage'], // sessions
@@ -323,15 +327,51 @@ test('docs/http.md lists every kind of event, with the fields of its payload', (
   }
 });
 
+/** Values that are the caller's own: they repeat a request, which may name a thing by its key or name. */
+const AS_ASKED = ['Task.session', 'Task.sandbox', 'Turn.options.session', 'TurnView.options.session'];
+const THING = /^(conversation|turn|session|sandbox|task|plan|permission|request|stream)s?$/;
+
+interface JsonSchema {
+  readonly [word: string]: unknown;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+}
+
+/** All fields of a schema, with the fields of its inner values, by their paths. Named schemas are left out. */
+function* fieldsOf(schema: JsonSchema, at: string): Generator<[path: string, name: string, schema: JsonSchema]> {
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    yield [`${at}.${name}`, name, field];
+    yield* fieldsOf(field, `${at}.${name}`);
+  }
+  const inner = [schema.items, schema.anyOf, schema.oneOf, schema.additionalProperties].flat();
+  for (const one of inner) if (typeof one === 'object' && one !== null) yield* fieldsOf(one as JsonSchema, at);
+}
+
+function isText({ type, anyOf, items }: JsonSchema): boolean {
+  if (items !== undefined) return isText(items as JsonSchema);
+  return [type].flat().includes('string') || (Array.isArray(anyOf) && anyOf.some(isText));
+}
+
+test('an id in an answer is named as one: it is not called "session" or "conversation"', () => {
+  const { components, paths } = openApi('test');
+  const bodies = Object.values(paths).flatMap((path) =>
+    Object.values(path).map((one) => JSON.stringify(one.requestBody)),
+  );
+  const isAsked = (name: string) =>
+    ['TaskPlan', 'NewTask', 'Feed'].includes(name) || bodies.join().includes(`/${name}"`);
+  const answers = Object.entries(components.schemas).filter(([name]) => !isAsked(name));
+  const fields = answers.flatMap(([name, schema]) => [...fieldsOf(schema as JsonSchema, name)]);
+  expect(fields.length).toBeGreaterThan(300);
+  const unnamed = fields.filter(([, name, field]) => THING.test(name) && isText(field) && field.enum === undefined);
+  expect(unnamed.map(([path]) => path).toSorted()).toEqual(AS_ASKED.toSorted());
+});
+
 test('a client with another interface is refused before anything is done, and the hint says which side to update', async () => {
   await using home = await ServedHome.start();
   const post = (version: string) =>
     home.caller.with({ 'throughline-interface': version }).post('/conversations', { key: 'made' });
-  expect(await post('2')).toMatchObject({
-    status: 400,
-    body: { detail: 'This server speaks interface 3, and not interface 2.', hint: expect.stringMatching(/the client/) },
-  });
-  expect(await post('4')).toMatchObject({ status: 400, body: { hint: expect.stringMatching(/on the server/) } });
+  const detail = 'This server has interface 4, and the client has interface 3.';
+  expect(await post('3')).toMatchObject({ status: 400, body: { detail, hint: expect.stringMatching(/the client/) } });
+  expect(await post('5')).toMatchObject({ status: 400, body: { hint: expect.stringMatching(/on the server/) } });
   expect((await home.caller.ok('GET', '/conversations')).conversations).toEqual([]);
-  expect((await post('3')).status).toBe(200);
+  expect((await post('4')).status).toBe(200);
 });

@@ -56,13 +56,13 @@ test('despite rows that are not JSON the other conversations can be listed and u
   expect((await run(tl.engine, 'good', 'Which codewords have you seen?')).reply).toContain('amber');
   for (const { key } of COLUMNS) {
     const erase = () => tl.engine.erase(key);
-    const { erased } = await erase().catch(async (error: ThroughlineError) => {
+    const { conversationId } = await erase().catch(async (error: ThroughlineError) => {
       // Its open turn is readable, so it must be cancelled first.
       expect(error.code, key).toBe('conflict');
       await tl.engine.cancel(turns.get(key) ?? '');
       return erase();
     });
-    expect(erased, key).toBe(ids.get(key));
+    expect(conversationId, key).toBe(ids.get(key));
   }
   expect(await listed()).toEqual(['good', 'other']);
 });

@@ -185,12 +185,12 @@ function Opened({ id, onMeasured }: { id: string; onMeasured(): Promise<void> })
         </div>
       ))}
       <ul className="space-y-1">
-        {view.uses.map(({ conversation, session }) => (
-          <li key={conversation} className="flex flex-wrap gap-x-3">
-            <Link href={`/c/${conversation}`} className="touch underline underline-offset-2">
-              {nameOf(known.get(conversation) ?? { title: '', key: conversation })}
+        {view.uses.map(({ conversationId, sessionId }) => (
+          <li key={conversationId} className="flex flex-wrap gap-x-3">
+            <Link href={`/c/${conversationId}`} className="touch underline underline-offset-2">
+              {nameOf(known.get(conversationId) ?? { title: '', key: conversationId })}
             </Link>
-            <span className="font-mono text-xs text-faint">{session ?? 'no session yet'}</span>
+            <span className="font-mono text-xs text-faint">{sessionId ?? 'no session yet'}</span>
           </li>
         ))}
       </ul>

@@ -49,10 +49,10 @@ function Where({ id }: { id: string }) {
   useEffect(() => {
     let isCurrent = true;
     const read = async () => {
-      const { sandbox: of, session } = await engine.sandboxes.of(id);
+      const { sandboxId, sessionId } = await engine.sandboxes.of(id);
       // It was never opened.
-      if (session === null) return;
-      const { sandbox: shown } = await engine.sandboxes.show(of);
+      if (sessionId === null) return;
+      const { sandbox: shown } = await engine.sandboxes.show(sandboxId);
       if (isCurrent) setSandbox(shown);
     };
     // The lineage is complete without it, and the health view shows problems of sandboxes.

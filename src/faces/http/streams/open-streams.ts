@@ -29,7 +29,7 @@ export class OpenStreams {
     this.#open.set(stream, { owner: engine.owner, feeds });
     try {
       feeds.set(wanted);
-      yield { kind: 'opened', stream, heartbeatMs: this.#heartbeatMs };
+      yield { kind: 'opened', streamId: stream, heartbeatMs: this.#heartbeatMs };
       yield* feeds.frames(signal);
     } finally {
       this.#open.delete(stream);

@@ -20,7 +20,7 @@ export async function belongings(ann: Caller) {
   await ann.ok('POST', '/tracker/requests', { ...tracked, prompt: 'The codeword is osprey' });
   await ann.ok('POST', '/tracker/requests/her-request/complete', { holder: HOLDER });
   const frames = ann.frames([]);
-  const { stream } = await frames.next('opened');
+  const { streamId: stream } = await frames.next('opened');
   const ids: Record<string, string> = {
     ...{ stream, request: 'her-request', agent: 'her-agent', session: 'her-session' },
     ...{ conversation: id, sandbox: id, turn: turn.id, permission, task: tasks[0].id },

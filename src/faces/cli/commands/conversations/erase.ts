@@ -39,8 +39,8 @@ async function erase(key: string, { yes, sandbox, discard }: EraseFlags, { outpu
   }
   await withEngine(async (engine) => {
     const result = await engine.erase(key, given({ sandbox, discard }));
-    output.result(result, `Erased ${key}. Its id was ${result.erased}.`);
-    for (const left of result.remains) output.note(oneLine(remainsLine(left, result.erased)));
+    output.result(result, `Erased ${key}. Its id was ${result.conversationId}.`);
+    for (const left of result.remains) output.note(oneLine(remainsLine(left, result.conversationId)));
   });
 }
 

@@ -26,11 +26,11 @@ async function verify(key: string, flags: { head?: string }, { output, lookAt }:
     const intact = broken === null && kept !== false && lost === undefined;
     if (output.json) {
       // An erased conversation is known by its id alone.
-      const conversation = await engine.conversation(key).then(
+      const conversationId = await engine.conversation(key).then(
         ({ id }) => id,
         () => key,
       );
-      output.value({ conversation, events, intact, firstBroken: broken, head, ...given({ kept, lost }) });
+      output.value({ conversationId, events, intact, firstBroken: broken, head, ...given({ kept, lost }) });
     }
     if (broken !== null) {
       throw new ThroughlineError('storage_damaged', `Event ${broken} was changed after it was written.`, {

@@ -81,7 +81,7 @@ async function change(cli: Cli, work: (sandboxes: EngineSandboxes) => Promise<Pu
 async function remove(sandbox: string, flags: { force?: boolean }, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async ({ sandboxes }) => {
     const removed = await sandboxes.remove(sandbox, flags);
-    output.result(removed, `Removed ${removed.removed}.`);
+    output.result(removed, `Removed ${removed.sandboxId}.`);
   });
 }
 
@@ -131,7 +131,10 @@ function* shown({ sandbox, setup, uses }: SandboxView) {
     yield ['  set-up ', styled('bold', oneLine(name)), ' ', how, ` in ${ms} ms`];
     if (code !== 0 && output !== '') yield [`    ${oneLine(output)}`];
   }
-  for (const { conversation, session } of uses) {
-    yield [`  conversation ${conversation}, `, session === null ? 'no session yet' : `session ${oneLine(session)}`];
+  for (const { conversationId, sessionId } of uses) {
+    yield [
+      `  conversation ${conversationId}, `,
+      sessionId === null ? 'no session yet' : `session ${oneLine(sessionId)}`,
+    ];
   }
 }

@@ -39,7 +39,7 @@ async function archive(key: string, file: string, { output, withEngine }: Cli): 
       await removeIfKept(engine, id, file);
       throw error;
     });
-    const result = { archived: id, key, file, turns: count, head, sha256, remains };
+    const result = { conversationId: id, key, file, turns: count, head, sha256, remains };
     output.result(result, `Archived ${key}: ${turns(count)} in ${file}. Its id was ${id}.`);
     output.note(`sha256 of the file: ${sha256}\n"throughline import ${file}" brings it back.`);
   });
