@@ -65,6 +65,7 @@ export const AREAS = {
     'test/architecture',
     'test/areas',
     'test/cli-document',
+    'test/http-api',
     'test/docs',
     'test/package/',
     'test/settings-schema',

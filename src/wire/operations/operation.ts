@@ -33,7 +33,8 @@ export interface Operation {
 export const BASE_PATH = '/v1';
 /**
  * The number of this interface, in a header of every answer and of every request of our clients. It rises by one whenever one
- * side would no longer understand the other. A server refuses requests with another number before it does anything.
+ * side would no longer understand the other: `test/http-api.test.ts` asks for it. A server refuses requests with another number before it
+ * does anything.
  */
 export const INTERFACE = '4';
 export const INTERFACE_HEADER = 'throughline-interface';
