@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ERROR_CODES, ThroughlineError } from '../src/core/errors.ts';
 import type { EventKind } from '../src/core/event.ts';
+import { RUNGS } from '../src/core/restore/restore-settings.ts';
 import { open } from '../src/index.ts';
 import { STATUS } from '../src/wire/problem-codes.ts';
+import { Receipt, Session } from '../src/wire/values/session.ts';
 import { blocksIn, DOCUMENTS, faultsOfBlocks, ROOT, read } from './docs/blocks.ts';
 import { exampleOf, exportsOf } from './docs/exports.ts';
 
@@ -112,15 +114,33 @@ test('the JSON in documents can be parsed', () => {
   expect(faults).toEqual([]);
 });
 
+/** The rows of the table after a line of a document, each as its cells. */
+function tableIn(document: string, line: string): string[][] {
+  const [, rest = ''] = read(document).split(`${line}\n`);
+  const rows = rest.trimStart().split('\n');
+  const end = rows.findIndex((row) => !row.startsWith('|'));
+  return rows.slice(2, end).map((row) => row.split('|').map((cell) => cell.trim()));
+}
+
+const namesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+
+test.each([
+  ['receipt', Receipt],
+  ['session', Session],
+])('docs/http.md describes every field of a %s in a sentence, and no other', (value, schema) => {
+  const rows = tableIn('docs/http.md', `<!-- every field of a ${value}; a test checks it -->`);
+  expect(rows.flatMap(([, field]) => namesIn(field))).toEqual(Object.keys(schema.shape));
+  for (const [, field, is] of rows) expect(is, field).toMatch(/^\S.*\.$/);
+  const values = Object.values(schema.shape).flatMap((field) =>
+    'options' in field ? (field.options as unknown[]) : [],
+  );
+  const words = rows.map(([, , is]) => is).join(' ');
+  const rungs: readonly unknown[] = RUNGS; // described in concepts.md
+  for (const one of values) if (!rungs.includes(one)) expect(words).toContain(`\`${one}\``);
+});
+
 describe('docs/library.md', () => {
-  /** The rows of the table after a line, each as its cells. */
-  const tableAfter = (line: string) => {
-    const [, rest = ''] = read('docs/library.md').split(`${line}\n`);
-    const rows = rest.trimStart().split('\n');
-    const end = rows.findIndex((row) => !row.startsWith('|'));
-    return rows.slice(2, end).map((row) => row.split('|').map((cell) => cell.trim()));
-  };
-  const namesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+  const tableAfter = (line: string) => tableIn('docs/library.md', line);
 
   test('has every option of open, of a prompt and of a conversation, and no other', async () => {
     const home = mkdtempSync(join(tmpdir(), 'throughline-docs-'));
