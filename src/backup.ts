@@ -19,7 +19,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ComposeOptions } from './compose.ts';
 import { areHere, composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
-import { ThroughlineError } from './core/errors.ts';
+import { ThroughlineError, unreadable } from './core/errors.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
 import { lockFile } from './host/file-lock.ts';
@@ -243,7 +243,7 @@ function backupKind(file: string): BackupKind {
     kind = kindOf(file);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new ThroughlineError(code === 'ENOENT' ? 'not_found' : 'invalid', `Cannot read ${file} (${code}).`, {
+    throw new ThroughlineError(code === 'ENOENT' ? 'not_found' : 'invalid', unreadable('file', file, code), {
       cause,
     });
   }

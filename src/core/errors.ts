@@ -186,6 +186,11 @@ export function asSentence(text: string): string {
   return /[.!?…]$/.test(words) ? words : `${words}.`;
 }
 
+/** Why a file cannot be read. `what`: what it is, as "task file"; `code`: of the operating system. */
+export function unreadable(what: string, path: string, code: string | undefined): string {
+  return code === 'ENOENT' ? `The ${what} ${path} does not exist.` : `Cannot read the ${what} ${path} (${code}).`;
+}
+
 /** Makes a part of a sentence its beginning. */
 export function upperFirst(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

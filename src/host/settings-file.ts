@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ThroughlineError } from '../core/errors.ts';
+import { ThroughlineError, unreadable } from '../core/errors.ts';
 import { checkText } from '../core/input/arguments.ts';
 import { parseSettings, parseStoreAddress, type Settings } from '../core/input/settings.ts';
 import { dataHome, LONGEST_PATH } from './data-home.ts';
@@ -122,7 +122,7 @@ function read(file: string, required: boolean): string | null {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (!required && code === 'ENOENT') return null;
-    throw new ThroughlineError('invalid', `Cannot read the settings file ${file} (${code}).`, {
+    throw new ThroughlineError('invalid', unreadable('settings file', file, code), {
       hint: 'Name an existing file with --config or THROUGHLINE_CONFIG, or leave both out.',
       cause,
     });

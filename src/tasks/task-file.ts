@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { CST, type Document, isMap, isNode, isScalar, Lexer, LineCounter, parseDocument, visit } from 'yaml';
-import { asSentence, ThroughlineError } from '../core/errors.ts';
+import { asSentence, ThroughlineError, unreadable } from '../core/errors.ts';
 import type { Locate, PlanPath } from '../core/tasks/task-plan.ts';
 
 /** A plan read from a file, not yet checked. */
@@ -133,7 +133,7 @@ function read(file: string): string {
     }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new ThroughlineError('invalid', `Cannot read the task file ${file} (${code}).`, { cause });
+    throw new ThroughlineError('invalid', unreadable('task file', file, code), { cause });
   }
   if (length <= MOST_BYTES) return bytes.toString('utf8', 0, length);
   throw tooLarge(file, `${MOST_BYTES} bytes`, 'Split it into several files.');

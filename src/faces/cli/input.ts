@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { hasCode, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, ThroughlineError, unreadable } from '../../core/errors.ts';
 import { given } from '../../core/input/arguments.ts';
 import { isDay } from '../../core/input/usage-page.ts';
 import { PAGE_SCOPES, type PageScope, SCOPES, type Scope } from '../../core/key.ts';
@@ -106,8 +106,7 @@ export async function readInput(file: string, output: Pick<Output, 'note'>): Pro
     return await readFile(file, 'utf8');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new ThroughlineError('not_found', `The file ${file} does not exist.`, { cause });
-    throw new ThroughlineError('invalid', `Cannot read the file ${file} (${code}).`, { cause });
+    throw new ThroughlineError(code === 'ENOENT' ? 'not_found' : 'invalid', unreadable('file', file, code), { cause });
   }
 }
 

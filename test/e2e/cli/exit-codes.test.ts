@@ -46,7 +46,7 @@ test.each([
   [
     'a settings file that does not exist',
     ['list', '--config', 'nowhere.json'],
-    /Cannot read the settings file .*nowhere\.json/,
+    /The settings file .*nowhere\.json does not exist\./,
   ],
   ['a turn that cannot be forked from', ['fork', 'done', '--turn', '99'], /Turn 99 is not in the history/],
 ] as const)('2: %s', (_, args, message) => expectExit(2, message, args));
@@ -69,8 +69,15 @@ test.each([
   ['turn or conversation to cancel', ['cancel', 'nobody']],
   ['turn to retry', ['retry', 'nobody']],
   ['question', ['answer', 'nobody', 'allow']],
-  ['file', ['import', 'nobody.json']],
 ] as const)('4: no such %s', (_, args) => expectExit(4, /nobody/, args));
+
+test.each([
+  ['import', ['import', 'nobody.json']],
+  ['restore', ['restore', 'nobody.json']],
+  ['send', ['send', 'chat', 'hello', '--file', 'nobody.json']],
+] as const)('4: no such file, in the same words for each command: %s', (_, args) =>
+  expectExit(4, /The file \S*nobody\.json does not exist\./, args),
+);
 
 test('4: a conversation of another owner', async () => {
   await home.ok('send', 'theirs', 'hello', '--as', 'somebody');

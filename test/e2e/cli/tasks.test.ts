@@ -82,7 +82,7 @@ test.each([
   [['task', 'run', 'x', '--budget', '5'], 'A budget needs a unit'],
   [['task', 'run', 'x', '--gate', 'y', '--judge', 'scripted'], 'a gate or a judge'],
   [['task', 'run', 'x', '--cwd', 'nowhere'], 'nowhere does not exist'],
-  [['task', 'run', '--file', 'nowhere.yaml'], 'Cannot read the task file'],
+  [['task', 'run', '--file', 'nowhere.yaml'], 'nowhere.yaml does not exist.'],
   [['task', 'run', '--file', '/dev/zero'], 'has more than 8388608 bytes'],
   [['task', 'run', 'x', '--parallel', '2'], '"--parallel" needs "--file"'],
   [['task', 'run', '--parallel', '2'], '"--parallel" needs "--file"'],
