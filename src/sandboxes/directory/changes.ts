@@ -80,7 +80,7 @@ export async function compared(
   directory: string,
   find: (signal: AbortSignal) => Promise<Repository>,
 ): Promise<Changes> {
-  return inTime(directory, TIME_MS, async (signal) => {
+  return inTime(TIME_MS, async (signal) => {
     const repository = await find(signal);
     return withOwnGit(repository, { cwd: directory, signal }, (git) =>
       compare(git, repository.head, localFolder(directory), signal),
@@ -97,9 +97,9 @@ async function findRepository(
 ): Promise<Repository> {
   const env = { ...SAFE_ENV, ...(within !== null && { GIT_CEILING_DIRECTORIES: dirname(within) }) };
   const found = await repositoryBy((...args) => run(args, start, env, signal), start).catch((error: unknown) => {
-    throw error instanceof GitFailed ? noRepository(directory) : error;
+    throw error instanceof GitFailed ? noRepository() : error;
   });
   // The settings of a repository can name any folder as its files (core.worktree).
   if (isBelow(directory, found.top)) return found;
-  throw noRepository(directory);
+  throw noRepository();
 }

@@ -34,7 +34,7 @@ export async function changesInside(sandbox: OpenSandbox, { within }: { within: 
       run(sandbox, [program, ...SAFE_OPTIONS, ...args], { env: above, cwd: work, signal });
     return repositoryBy(plain, work).catch(async (error: unknown) => {
       const isThere = error instanceof GitFailed && (await folder.stat('.git')) !== null;
-      throw error instanceof GitFailed && !isThere && !signal.aborted ? noRepository(work) : error;
+      throw error instanceof GitFailed && !isThere && !signal.aborted ? noRepository() : error;
     });
   });
 }
@@ -52,7 +52,7 @@ export async function comparedInside(
     });
   }
   const folder = await sandbox.folder(directory);
-  return inTime(directory, TIME_MS, async (signal) => {
+  return inTime(TIME_MS, async (signal) => {
     const repository = await find(program, signal);
     const git = ownGit(sandbox, [program, ...SAFE_OPTIONS], repository, { cwd: directory, signal });
     return compare(git, repository.head, folder, signal);

@@ -151,25 +151,28 @@ async function textOf(folder: Folder, path: string): Promise<string | null> {
   }
 }
 
-/** Does the work within a time limit. Throws `timed_out`, and `refused` when git fails. */
-export async function inTime<T>(
-  directory: string,
-  milliseconds: number,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
+/** Does the work within a time limit. Throws `timed_out`, and `refused` when git fails, without the path of the directory. */
+export async function inTime<T>(milliseconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const signal = AbortSignal.timeout(milliseconds);
   try {
     return await work(signal);
   } catch (error) {
     if (error instanceof GitFailed && !signal.aborted) {
-      throw new ThroughlineError('refused', `Git cannot compare ${directory}.`, { hint: error.message, cause: error });
+      throw new ThroughlineError('refused', 'Git cannot compare the directory of this conversation.', {
+        hint: error.message,
+        cause: error,
+      });
     }
     if (!signal.aborted) throw error;
     const seconds = milliseconds / 1_000;
-    throw new ThroughlineError('timed_out', `Git needs more than ${seconds} seconds to compare ${directory}.`, {
-      hint: 'Look there with "git status" and "git diff".',
-      cause: error,
-    });
+    throw new ThroughlineError(
+      'timed_out',
+      `Git needs more than ${seconds} seconds to compare the directory of this conversation.`,
+      {
+        hint: 'Look there with "git status" and "git diff".',
+        cause: error,
+      },
+    );
   }
 }
 
@@ -177,8 +180,9 @@ export function noWorkYet(): ThroughlineError {
   return new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
 }
 
-export function noRepository(directory: string): ThroughlineError {
-  return new ThroughlineError('not_found', `The directory ${directory} is not in a git repository.`, {
+/** Without the path, as above: that of a sandbox is not public. */
+export function noRepository(): ThroughlineError {
+  return new ThroughlineError('not_found', 'The directory of this conversation is not in a git repository.', {
     hint: 'Changes are shown where the agent works in a repository: create the conversation with the directory of one (cwd).',
   });
 }

@@ -113,7 +113,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   });
   expect(await caller.get(`${at}/changes`)).toMatchObject({
     status: 404,
-    body: { code: 'not_found', detail: expect.stringContaining('not in a git repository') },
+    body: { code: 'not_found', detail: 'The directory of this conversation is not in a git repository.' },
   });
   expect(await caller.ok('GET', '/conversations/repository/files?match=new')).toEqual({
     paths: ['new.txt'],
