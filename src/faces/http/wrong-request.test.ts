@@ -58,7 +58,12 @@ test.each<[string, OperationName, object, string, string?]>([
   ],
   ['a wrong type: text', 'renameConversation', { title: 5 }, '"title" must be a text, not 5.'],
   ['a wrong type: null', 'submit', { prompt: 'a', agent: null }, '"agent" must be a text, not null.'],
-  ['a wrong type: flag', 'submit', { prompt: 'a', create: 'yes' }, '"create" must be true or false, not "yes".'],
+  [
+    'a wrong type: flag',
+    'submit',
+    { prompt: 'a', create: 'yes' },
+    '"create" must be true or false or an object, not "yes".',
+  ],
   ['a wrong type: list', 'execInSandbox', { command: { a: 1 } }, '"command" must be a list, not an object.'],
   ['a wrong type: object', 'submit', { prompt: 'a', restore: [] }, '"restore" must be an object, not a list.'],
   ['a wrong type: names and values', 'submit', { prompt: 'a', config: 1 }, '"config" must be an object, not 1.'],

@@ -18,10 +18,11 @@ function desk(
   const submitted: unknown[] = [];
   const engine = {
     owner: 'local',
-    ensure: async () => CONVERSATION,
+    conversation: async () => CONVERSATION,
     async submit(...args: unknown[]) {
       if (then === 'dies') throw away();
       submitted.push(args);
+      return { turn: { conversationId: CONVERSATION.id }, seq: 2 };
     },
     async *follow(_: string, { after = 0, signal }: { after?: number; signal?: AbortSignal }) {
       for (const seq of events.filter((one) => one > after)) yield { seq, kind: 'turn.sent', turnId: 't' };
@@ -55,12 +56,23 @@ async function talkWith(...desks: (ChatDesk | ThroughlineError)[]) {
 test('after the server was away for long, events continue after the last one, and a prompt is sent with the same id', async () => {
   const second = desk([1, 2, 3, 4], 'waits');
   const { talk, seen, said } = await talkWith(desk([1, 2], 'dies'), away(), second);
-  talk.begin({ key: 'notes' });
+  await talk.enter(CONVERSATION);
   await talk.submit('Hello', { requestId: 'r' });
   await expect.poll(() => seen).toEqual([1, 2, 3, 4]);
   expect(second.submitted).toEqual([['c', 'Hello', { requestId: 'r' }]]);
   expect(said.filter((one) => one === 'Connected again.')).toHaveLength(1);
   expect(said.at(-2)).toBeNull();
+  await talk.close();
+});
+
+test('the first prompt of a new key creates its conversation, also when the server is away at first', async () => {
+  const second = desk([1, 2, 3], 'waits');
+  const { talk, seen } = await talkWith(desk([], 'dies'), away(), second);
+  talk.begin({ key: 'notes', cwd: '/work' });
+  await talk.submit('Hello', { requestId: 'r' });
+  expect(second.submitted).toEqual([['notes', 'Hello', { requestId: 'r', create: { cwd: '/work' } }]]);
+  // From the event of the turn on: the conversation was created just before it.
+  await expect.poll(() => seen).toEqual([2, 3]);
   await talk.close();
 });
 

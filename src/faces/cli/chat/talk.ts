@@ -186,13 +186,12 @@ export class Talk {
 
   async #accepted(place: Place, prompt: string, options: SubmitOptions): Promise<void> {
     const known = place.conversation;
+    if (known !== null) {
+      await this.#reached(() => this.engine.submit(known.id, prompt, options));
+      return;
+    }
     const { key = '', ...create } = place.spec;
-    const { turn, seq } = await this.#reached(() =>
-      known === null
-        ? this.engine.submit(key, prompt, { ...options, create })
-        : this.engine.submit(known.id, prompt, options),
-    );
-    if (known !== null) return;
+    const { turn, seq } = await this.#reached(() => this.engine.submit(key, prompt, { ...options, create }));
     const made = await this.#reached(() => this.engine.conversation(turn.conversationId));
     place.conversation = made;
     // The person may have gone elsewhere meanwhile.
