@@ -50,10 +50,10 @@ export async function submit(
 ): Promise<Enqueued> {
   const blocks = parsePrompt(prompt);
   const { parts, worker, earlyStart } = intake;
-  checkAgent(parts, options.agent);
+  const settings = typeof options.create === 'object' ? options.create : null;
+  for (const agent of [options.agent, settings?.agent]) checkAgent(parts, agent);
   const found =
     worker.heldConversation(owner, conversation) ?? (await parts.store.findConversation(owner, conversation));
-  const settings = typeof options.create === 'object' ? options.create : null;
   const known =
     found === null || settings === null
       ? found
@@ -198,7 +198,9 @@ async function withSession(
   const { session, newSession } = turn.options;
   if (session === undefined && newSession === undefined) return turn;
   if (turn.requestId !== null && (await store.findRequest(owner, turn.requestId)) !== null) return turn;
-  const name = conversation.isNew ? (turn.agent ?? turn.defaultAgent) : await store.agentFor(owner, turn);
+  const name = conversation.isNew
+    ? (turn.agent ?? turn.creates?.agent ?? turn.defaultAgent)
+    : await store.agentFor(owner, turn);
   const agent = name === null ? undefined : agents.get(name)?.agent;
   if (agent === undefined) return turn;
   if (newSession !== undefined) await checkAcceptsId(intake.parts, agent);

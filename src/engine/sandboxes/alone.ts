@@ -104,14 +104,17 @@ function startRenewing(
       lost(error);
     }
   };
-  let renewed = Promise.resolve();
+  let renewal: Promise<void> | null = null;
   const timer = setInterval(() => {
-    renewed = renewed.then(renew);
+    // A slow store is not asked again before it has answered.
+    renewal ??= renew().finally(() => {
+      renewal = null;
+    });
   }, leaseMs / 3).unref();
   return {
-    stop() {
+    async stop() {
       clearInterval(timer);
-      return renewed;
+      await renewal;
     },
   };
 }

@@ -210,6 +210,18 @@ test('the first prompt to a key adopts a session, and creates nothing when the s
   await expectSound(engine, 'chat');
 });
 
+test('a first prompt with settings adopts a session of the agent that they name, and refuses an unknown agent', async () => {
+  await using natives = new NativeSessions();
+  await using home = new Home({ a: {}, b: { dir: natives.dir } });
+  const { engine } = await home.open();
+  const session = await natives.create('amber', 'birch');
+  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, { session, create: { agent: 'b', title: 'Chat' } });
+  expect(await ended(engine, turn)).toMatchObject({ n: 3, agent: 'b', state: 'completed', sessionId: session });
+  expect(await turnLines(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?']);
+  await refusedWith('agent_unavailable', engine.submit('other', 'Hello', { agent: 'a', create: { agent: 'nope' } }));
+  await refusedWith('not_found', engine.conversation('other'));
+});
+
 test('a turn fails if somebody adds a prompt to the session after its history was read', async () => {
   await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir } });
