@@ -19,6 +19,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ComposeOptions } from './compose.ts';
 import { areHere, composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
+import { ASIDE } from './core/directories.ts';
 import { ThroughlineError, unreadable } from './core/errors.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
@@ -37,7 +38,8 @@ import type {
   StoreCopyRequest,
 } from './ports/store/backup.ts';
 import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
-import { finishSwitch, type Replaced, realFile, switchData, unfinishedSwitch } from './stores/sqlite/backup/switch.ts';
+import { type Replaced, realFile } from './stores/sqlite/backup/plan.ts';
+import { finishSwitch, switchData, unfinishedSwitch } from './stores/sqlite/backup/switch.ts';
 
 /* Backups of a data home, restoring them, and copies to another store. A backup is one file: a copy of the database, or an archive of the database and the sandboxes. */
 
@@ -272,7 +274,7 @@ async function unpackSandboxes(file: string, folder: string, root: string): Prom
 /** Where replaced data is kept. */
 function aside(path: string): string {
   const stamp = new Date(systemClock.now()).toISOString().slice(0, 19).replaceAll(':', '-');
-  return join(dirname(path), 'aside', `${basename(path)}.${stamp}-${randomUUID().slice(0, 4)}`);
+  return join(dirname(path), ASIDE, `${basename(path)}.${stamp}-${randomUUID().slice(0, 4)}`);
 }
 
 /**

@@ -1,3 +1,8 @@
+/** How the names of the directories begin in which a restore prepares the new data. */
+export const RESTORE_FOLDER = '.restore-';
+/** The directory that keeps what a restore has replaced. */
+export const ASIDE = 'aside';
+
 /** The functions of `node:fs` that are used here. */
 export interface DirectoryMaker {
   statSync(path: string, options: { throwIfNoEntry: false }): { isDirectory(): boolean } | undefined;

@@ -1,7 +1,7 @@
 import { accessSync, constants, globSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { createDirectories } from '../core/directories.ts';
+import { createDirectories, RESTORE_FOLDER } from '../core/directories.ts';
 import { ThroughlineError, writeFault } from '../core/errors.ts';
 import { checkText } from '../core/input/arguments.ts';
 import { lockFile } from './file-lock.ts';
@@ -73,13 +73,11 @@ export function whyUnwritable(path: string): ThroughlineError | null {
  * home. So while the lock is free, such a folder was left by a process that was killed.
  */
 
-const NAME = '.restore-';
-
 export function makeRestoreFolder(replaced: string): string {
   const beside = dirname(replaced);
   try {
     createDirectories(beside, { statSync, mkdirSync });
-    return mkdtempSync(join(beside, NAME));
+    return mkdtempSync(join(beside, RESTORE_FOLDER));
   } catch (cause) {
     throw writeFault(beside, cause) ?? cause;
   }
@@ -87,7 +85,7 @@ export function makeRestoreFolder(replaced: string): string {
 
 /** The folders of restores beside what they replace. If the caller holds the lock, all of them are left over. */
 export function restoreFolders(replaced: readonly string[]): string[] {
-  return [...new Set(replaced.flatMap((path) => globSync(join(dirname(path), `${NAME}*`))))];
+  return [...new Set(replaced.flatMap((path) => globSync(join(dirname(path), `${RESTORE_FOLDER}*`))))];
 }
 
 /** Null: a restore runs, so one of them is in use. */

@@ -1,6 +1,6 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { backupHome } from '../../src/backup.ts';
 import { open } from '../../src/index.ts';
 import { CliHome, preload } from './cli/process.ts';
@@ -126,6 +126,24 @@ test('the next command completes a killed restore, however often it is killed it
   expect(await state()).toEqual(RESTORED);
 });
 
+test('a data home that was copied or moved in the middle of a restore completes its own restore, and not that of the first one', async () => {
+  const other = join(cli.path, 'other');
+  const list = async (at: string) => {
+    const { code, stderr } = await cli.run('list', '--home', at);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`kept in ${join(at, 'aside')}.`) });
+    expect(readFileSync(work.replace(home, at), 'utf8')).toBe('restored');
+    expect(readdirSync(at).filter((name) => name.includes('.restor'))).toEqual([]);
+  };
+  await killInTheMiddle(2);
+  cpSync(home, other, { recursive: true });
+  const before = readdirSync(home, { recursive: true }).toSorted();
+  await list(other);
+  expect(readdirSync(home, { recursive: true }).toSorted()).toEqual(before);
+  const moved = join(cli.path, 'moved');
+  renameSync(home, moved);
+  await list(moved);
+});
+
 test('a backup and a second restore complete it as well; doctor only reports it until it may repair', async () => {
   await killInTheMiddle(1);
   await cli.ok('backup', 'again.tar', '--sandboxes', '--force');
@@ -199,4 +217,24 @@ test('a restore that can neither be completed nor undone says so, and the next c
   const { code, stderr } = await cli.start(['restore', archive], { env }).ended;
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('It cannot be undone either') });
   expect(await state()).toEqual(RESTORED);
+});
+
+test('if the sandboxes are elsewhere, a killed restore leaves no plan, one that fails is undone, and the next one replaces everything', async () => {
+  const elsewhere = join(cli.path, 'elsewhere', 'boxes');
+  const settings = readFileSync(cli.config, 'utf8');
+  onTestFinished(() => writeFileSync(cli.config, settings));
+  cli.configure({ ...JSON.parse(settings), sandbox: { root: elsewhere } });
+  const here = work.replace(join(home, 'sandboxes'), elsewhere);
+  reset();
+  cpSync(join(home, 'sandboxes'), elsewhere, { recursive: true });
+  const stuck = busy((from) => from === '/throughline.db.highwater');
+  expect((await cli.start(['restore', archive], { env: stuck }).ended).stderr).toContain('Nothing was replaced');
+  expect([readFileSync(here, 'utf8'), (await state()).turns]).toEqual(['old', OLD.turns]);
+  let number = 1;
+  while (await isKilled(number, 'restore', archive)) {
+    number += 1;
+    expect(existsSync(plan)).toBe(false);
+  }
+  expect(number).toBeGreaterThan(5);
+  expect([readFileSync(here, 'utf8'), (await state()).turns]).toEqual(['restored', RESTORED.turns]);
 });

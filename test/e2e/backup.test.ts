@@ -1,10 +1,15 @@
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
   statSync,
+  symlinkSync,
   watch,
   writeFileSync,
 } from 'node:fs';
@@ -357,6 +362,26 @@ test('a restore replaces damaged data, and keeps the damaged file', async () => 
   expect(readFileSync(kept[0] as string).subarray(40, 4_096)).toEqual(Buffer.alloc(4_056, 0xaa));
   expect(existsSync(`${data}-wal`)).toBe(false);
   expect(await (await openHome(home)).engine.turns('notes')).toHaveLength(2);
+});
+
+test('the database that is replaced is found through links, and a link that leads to itself is replaced', async () => {
+  const { folder, home, file } = await backedUp();
+  const real = join(folder, 'deep', 'real.db');
+  mkdirSync(join(folder, 'deep', 'home'), { recursive: true });
+  renameSync(join(home, 'throughline.db'), real);
+  rmSync(home, { recursive: true });
+  symlinkSync(join('deep', 'home'), home);
+  const link = join(home, 'throughline.db');
+  symlinkSync(join('..', 'real.db'), link);
+  for (const kept of [1, 0]) {
+    const restored = await restore(home, file);
+    expect({ to: restored.to, kept: restored.kept.length }).toEqual({ to: realpathSync(real), kept });
+    expect([existsSync(join(folder, 'real.db')), lstatSync(link).isSymbolicLink()]).toEqual([false, true]);
+    rmSync(real);
+  }
+  rmSync(link);
+  symlinkSync('throughline.db', link);
+  expect(await restore(home, file)).toMatchObject({ turns: 2, kept: [] });
 });
 
 test('a backup of an older version is upgraded when it is restored', async () => {

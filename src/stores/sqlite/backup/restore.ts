@@ -4,7 +4,7 @@ import { Database } from '../file/database.ts';
 import { migrate, syncToDisk } from '../file/upgrade.ts';
 import { asRestored } from '../loss/losses.ts';
 import { sql as LEFT_LIVING } from '../migrations/0019-left-living.ts';
-import type { Replaced } from './switch.ts';
+import type { Replaced } from './plan.ts';
 
 /*
  * A backup becomes the database of a data home. It is a copy of something that may still run elsewhere, so it takes nothing over from

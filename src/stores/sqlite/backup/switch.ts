@@ -1,23 +1,10 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { closeSync, existsSync, linkSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { hasCode, ThroughlineError, writeFault } from '../../../core/errors.ts';
 import { Database } from '../file/database.ts';
 import { storageFault, whileBusy } from '../file/faults.ts';
 import { becomeAlone, syncToDisk } from '../file/upgrade.ts';
+import { LOCK, planOf, type Replaced, readPlan, type Switch, writePlan } from './plan.ts';
 
 /*
  * A restore replaces several things: the database, the files beside it, the directory of the sandboxes. No file system does that in one
@@ -29,26 +16,10 @@ import { becomeAlone, syncToDisk } from '../file/upgrade.ts';
  *
  * What is on disk shows which renames are done, so a switch can be killed and completed any number of times. If a rename fails, all of
  * them are undone. The new data is prepared in folders of the restore, which are removed after the plan.
+ *
+ * If not all of it is in the folder of the database, there is no plan: a killed switch is not completed.
  */
 
-export interface Switch {
-  /** The backup that is restored. */
-  readonly backup: string;
-  /** Where the new data was prepared. The first one also has the lock. */
-  readonly folders: readonly [string, ...string[]];
-  readonly replaced: readonly Replaced[];
-}
-
-export interface Replaced {
-  readonly at: string;
-  /** Where it is kept; null: nothing was there. */
-  readonly kept: string | null;
-  /** What comes to its place, on the same disk; null: nothing. */
-  readonly by: string | null;
-}
-
-const PLAN = '.restoring';
-const LOCK = 'lock';
 /** How long to wait for a process that uses the database, or that switches at this moment: renames take milliseconds. */
 const WAIT_MS = 2_000;
 
@@ -76,17 +47,15 @@ function keptBy({ replaced }: Switch): string[] {
 
 /** The backup whose restore was killed in the middle, or is under way; null: none. */
 export function unfinishedSwitch(file: string): string | null {
-  const plan = planOf(file);
-  return existsSync(plan) ? (readPlan(plan)?.backup ?? null) : null;
+  return readPlan(planOf(file))?.backup ?? null;
 }
 
 /**
  * Completes the switch that a killed restore left. Throws `storage_busy` while another process does so, `conflict` while one has the
- * database open, and `refused` when it can only be undone.
+ * database open, `refused` when it can only be undone, and `storage_damaged` when the plan is not valid.
  */
 export async function finishSwitch(file: string, onNote?: (note: string) => void): Promise<void> {
   const at = planOf(file);
-  if (!existsSync(at)) return;
   const found = readPlan(at);
   if (found === null) return;
   using _ = await lockFolder(found.folders[0]);
@@ -175,7 +144,10 @@ function undo(file: string, plan: Switch, error: unknown): void {
     throw new ThroughlineError(
       'refused',
       `Cannot complete the restore of ${plan.backup}: ${reasonOf(error)}. It cannot be undone either: ${reasonOf(cause)}.`,
-      { hint: 'A part of the data is replaced. Correct this, and run any command: it completes the restore.', cause },
+      {
+        hint: `A part of the data is replaced. Correct this, and ${existsSync(planOf(file)) ? 'run any command: it completes the restore' : 'restore the backup again'}.`,
+        cause,
+      },
     );
   }
 }
@@ -202,44 +174,6 @@ function undone({ backup }: Switch, error: unknown): ThroughlineError {
 function reasonOf(error: unknown): string {
   const { code, path, dest, message } = error as NodeJS.ErrnoException & { dest?: string };
   return dest === undefined ? message : `${path} cannot be moved to ${dest} (${code})`;
-}
-
-/** Beside the file itself, however it is called. */
-function planOf(file: string): string {
-  return `${realFile(file)}${PLAN}`;
-}
-
-/** Also while there is no file: `realpath` needs one. */
-export function realFile(file: string): string {
-  const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-  return isLink ? realFile(resolve(dirname(file), readlinkSync(file))) : file;
-}
-
-/** It appears with its whole content, and on disk. */
-function writePlan(at: string, plan: Switch): void {
-  const draft = join(plan.folders[0], 'plan');
-  const handle = openSync(draft, 'wx', 0o600);
-  try {
-    writeFileSync(handle, JSON.stringify(plan));
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  renameSync(draft, at);
-  syncToDisk(dirname(at));
-}
-
-/** Null: there is none any more. */
-function readPlan(at: string): Switch | null {
-  try {
-    return JSON.parse(readFileSync(at, 'utf8'));
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new ThroughlineError('storage_damaged', `Cannot read ${at}, which a killed restore left.`, {
-      hint: 'Delete this file, and restore the backup again.',
-      cause,
-    });
-  }
 }
 
 /** By a transaction of SQLite, which the system ends with its process, however that ends. */
