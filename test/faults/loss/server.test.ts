@@ -182,7 +182,7 @@ test('an embedded command reports on stderr that stored data is missing, and ver
   const lost = await home.run('verify', id, '--json');
   expect(lost).toMatchObject({ code: 1, stderr: expect.stringContaining('and nothing of it is left.') });
   expect(parseLines(lost.stdout)).toMatchObject([
-    { conversation: id, events: 0, intact: false, lost: { had: { turns: 1 }, has: null } },
+    { conversationId: id, events: 0, intact: false, lost: { had: { turns: 1 }, has: null } },
   ]);
   // The key was lost as well, so a lost conversation cannot be told from one that never existed.
   const unknown = await home.run('verify', 'lost');
