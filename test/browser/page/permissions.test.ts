@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { INTERFACE, INTERFACE_HEADER } from '../../../src/wire/operations/operation.ts';
 import { axe, pageServer, waitForRender } from './harness.ts';
 
 const server = pageServer();
@@ -121,7 +122,7 @@ server.test('an answer that fails shows the error, and the question stays open',
     (route) =>
       route.fulfill({
         status: 422,
-        headers: { 'throughline-interface': '3' },
+        headers: { [INTERFACE_HEADER]: INTERFACE },
         contentType: 'application/problem+json',
         json: problem,
       }),
@@ -142,7 +143,7 @@ server.test('several questions are all shown, and answering one leaves the other
     const permissions = await openQuestions(id);
     const [one] = await (await server.tl()).permissions({ conversation: id });
     const json = { permissions: [...permissions, { ...one, ...second, state: 'open', answeredBy: null }] };
-    await route.fulfill({ headers: { 'throughline-interface': '3' }, json });
+    await route.fulfill({ headers: { [INTERFACE_HEADER]: INTERFACE }, json });
   });
   await page.goto(server.url + path);
   await cards(page).nth(1).waitFor();
