@@ -166,6 +166,17 @@ export function commits(world: World): void {
     expect(await codeOf(holder.write(endingUnsent(next)))).toBe('conflict');
   });
 
+  test('a turn that begins and ends in one commit cannot be sent in it', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const next = await enqueue(store, conversation);
+    await holder.write(endingUnsent(turn));
+    const before = await site.contents();
+    const begin = { write: 'begin', turn: next.id } as const;
+    expect(await codeOf(holder.write(begin, endingUnsent(next), sending(next.id)))).toBe('conflict');
+    expect(await site.contents()).toBe(before);
+  });
+
   test('a retry within the turn makes it unsent, with one more attempt', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);

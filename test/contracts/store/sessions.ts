@@ -211,6 +211,16 @@ export function sessions(world: World): void {
     expect((await store.sessions(ANN, conversation)).map(({ ref }) => ref)).toEqual([a.ref, b.ref]);
   });
 
+  test('the session of a turn is the one used last when the turn ends, though another was opened since', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const [own, later] = [session(), session()];
+    await holder.write(opening(own), sending(turn.id, { session: own.ref }));
+    await holder.write(opening(later));
+    await holder.write(ending(turn, { session: own.ref }));
+    expect((await store.sessions(ANN, conversation)).map(({ ref }) => ref)).toEqual([own.ref, later.ref]);
+  });
+
   test('a turn can be sent only to a session of its agent, and only with its own receipt', async () => {
     const { store, site } = world;
     const { turn, holder } = await begun(store);

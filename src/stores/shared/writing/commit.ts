@@ -106,6 +106,7 @@ function* apply(ledger: SharedLedger, write: Write, stamp: Stamp): Steps<void> {
       break;
     case 'end':
       yield* endTurn(ledger, yield* begunTurn<TurnRow>(ledger, write.turn, TURN_ROW), write.end, stamp);
+      ledger.begun = null;
       ledger.writes(OLDEST);
       break;
   }

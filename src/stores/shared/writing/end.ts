@@ -20,6 +20,7 @@ const SET_PROMPT = 'UPDATE turns SET prompt = ?, prompt_refs = ? WHERE no = ?';
 export function* endTurn(ledger: SharedLedger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): Steps<void> {
   const { tx, row } = ledger;
   const { outcome, failure, session, usage } = end;
+  checkRecord(turn, end);
   const [used, open] = yield* together(
     session === null ? act(() => null) : sessionFor(ledger, session, turn.agent),
     openQuestions(ledger, turn),
@@ -27,12 +28,10 @@ export function* endTurn(ledger: SharedLedger, turn: TurnRow, end: EndOfTurn, st
   // It was adopted without its history, and no turn of it is recorded yet: before this turn, something is not known.
   const unread = used !== null && used.unread === 1 && used.turns === 0;
   const record = end.record && unread ? ({ ...end.record, unknownBefore: true } as const) : end.record;
-  checkRecord(turn, end);
   if (end.unsent) yield* run(TAKE_BACK, turn.no);
   yield* withdraw(ledger, turn, open, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
-  const wasUsed = turn.sent !== null && turn.sessionId === used?.id;
-  const id = used === null ? null : yield* endUse(ledger, used, record === null ? 0 : 1, usage, wasUsed);
+  const id = used === null ? null : yield* endUse(ledger, used, record === null ? 0 : 1, usage);
   const told = [failure === null ? null : JSON.stringify(failure), JSON.stringify(usage)] as const;
   yield* run(END, outcome, ...told, at, record?.recovered ? 1 : null, id, turn.no);
   if (record !== null) {

@@ -44,7 +44,7 @@ export abstract class SharedLedger<Tx extends Times = Times> {
   protected isTouched = false;
   /** Turns by their ids: a commit mostly names the same one again and again. */
   readonly names = new Map<string, NumberedTurn>();
-  /** The turn that began here, as it is then. */
+  /** The turn that began here and was neither sent nor ended here, as it was then. */
   begun: BegunTurn | null = null;
   /** Sessions that were opened or used here, by our reference, as they are then. */
   readonly sessions = new Map<string, UsedSession>();

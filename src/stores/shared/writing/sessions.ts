@@ -24,6 +24,9 @@ const LIVING = `
     SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)
   ORDER BY s.no`;
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE ref = ?';
+// Only when another session was used later: mostly none was, and to name `used_seq` rewrites the indexes on SQLite.
+const USE_AGAIN = `
+  UPDATE sessions SET used_seq = ? WHERE ref = ? AND used_seq < (SELECT max(n.used_seq) FROM sessions n WHERE n.conv = sessions.conv)`;
 const END_USE = 'UPDATE sessions SET used_at = ?, turns = turns + ?, usage = ? WHERE ref = ?';
 const COUNT = 'UPDATE sessions SET usage = ? WHERE ref = ?';
 const GIVE = 'UPDATE turns SET session_id = ? WHERE no = ?';
@@ -108,20 +111,11 @@ export function* useSession(ledger: SharedLedger, ref: string, agent: string): S
   return session.id;
 }
 
-/**
- * Counts the turn that ends. `turns`: 0 for one that is not part of the history. `wasUsed`: it has been the most recently used session since the turn
- * was sent. To change that again would change its indexes.
- */
-export function* endUse(
-  ledger: SharedLedger,
-  session: UsedSession,
-  turns: number,
-  usage: Usage,
-  wasUsed: boolean,
-): Steps<string> {
+/** Counts the turn that ends, and makes its session the most recently used one. `turns`: 0 for a turn that is not part of the history. */
+export function* endUse(ledger: SharedLedger, session: UsedSession, turns: number, usage: Usage): Steps<string> {
   const { tx, row } = ledger;
   const all = addedUsage(session, usage);
-  if (!wasUsed) yield* run(USE, tx.now, row.next_seq, session.ref);
+  yield* run(USE_AGAIN, row.next_seq, session.ref);
   yield* run(END_USE, tx.now, turns, all, session.ref);
   ledger.sessions.set(session.ref, { ...session, turns: session.turns + turns, usage: all });
   return session.id;
