@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatMark, MARK, type ProcessIdentity, starterOf, whereIs } from '../core/process.ts';
 import {
   isKernelThread,
@@ -144,7 +144,11 @@ describe('/proc/PID/stat', () => {
   });
 });
 
-describe.runIf(process.platform === 'linux')('/proc/PID/environ', () => {
+describe('/proc/PID/environ', () => {
+  beforeEach((context) => {
+    if (process.platform !== 'linux') context.skip('only Linux has /proc');
+  });
+
   test('a mark is found behind many variables, in an environment of any length', async () => {
     const long = 'x'.repeat(100_000);
     const env = { A: long, B: long, C: long, [MARK]: 'behind', D: long };

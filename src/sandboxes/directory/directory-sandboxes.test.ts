@@ -284,10 +284,11 @@ describe('a program', () => {
 
   // As Claude starts a tool: in a session of its own, which no signal to the agent's group reaches.
   const APART = FAMILY.replace("stdio: 'inherit'", "stdio: 'ignore', detached: true");
-  test.runIf(process.platform === 'linux').each([
+  test.for([
     ['is killed', 'setInterval(() => {}, 1000)', 'SIGKILL'],
     ['ends by itself', ENDS_WITH_ITS_INPUT, null],
-  ] as const)('that %s takes along what it has started apart from its group', async (_, rest, signal) => {
+  ] as const)('that %s takes along what it has started apart from its group', async ([_, rest, signal], context) => {
+    if (process.platform !== 'linux') context.skip('only Linux shows the marks of processes, in /proc');
     const { child, member } = await family(rest, APART);
     expect(isAlive(member)).toBe(true);
     if (signal === null) child.stdin.end();
