@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { ALONE, NOT_QUICK } from './scripts/test-areas.js';
+import { ALONE, leftOut } from './scripts/test-areas.js';
 import LongestFirst from './scripts/test-order.js';
 
 // Tests start hundreds of Node processes. Each of them would compile the same sources again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/throughline-tests');
 
 const ALONE_FILES = ALONE.map((file) => `${file}.test.ts`);
-const LEFT_OUT = process.env.THROUGHLINE_QUICK ? NOT_QUICK.map((start) => `${start}**`) : [];
+const LEFT_OUT = leftOut(process.env).map((start) => `${start}**`);
 
 // Sources that start a file beside them: the scripted agent, threads. Tests start the bundled ones (scripts/test-program.js), which takes
 // two thirds of the time for the agent.

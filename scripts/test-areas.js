@@ -167,6 +167,16 @@ export const NOT_QUICK = [
 ];
 
 /**
+ * What this run leaves out, as the beginnings of paths: `NOT_QUICK` for the quick run, and the parts of `npm test -- --without PART,PART`.
+ * @param {Readonly<Record<string, string | undefined>>} env
+ * @returns {readonly string[]}
+ */
+export function leftOut({ THROUGHLINE_QUICK, THROUGHLINE_WITHOUT }) {
+  const parts = THROUGHLINE_WITHOUT?.split(',') ?? [];
+  return [...(THROUGHLINE_QUICK ? NOT_QUICK : []), ...parts.flatMap((part) => PARTS[part] ?? [])];
+}
+
+/**
  * The arguments for vitest: names of areas become the paths of their tests, everything else stays. Only what comes before the first
  * option can be an area, because a word behind an option may be its value (`-t engine`).
  * @param {readonly string[]} args

@@ -3,6 +3,7 @@
 //   npm test                       everything
 //   npm test -- engine             only the tests of an area (scripts/test-areas.js)
 //   npm test -- src/core           only tests whose path contains src/core; other arguments go to vitest as they are
+//   npm test -- --without browser  not the tests of these parts (PARTS in scripts/test-areas.js), divided by commas
 //   npm run test:quick             without real agents, without the longest tests, and with fewer random sequences
 //   npm run test:long              also what takes long (tests look at THROUGHLINE_LONG)
 //   npm test -- --record           everything, and records how long each file took (scripts/test-order.js); with --long, tests also
@@ -14,7 +15,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AREAS, NOT_QUICK, vitestArguments } from './test-areas.js';
+import { AREAS, leftOut, PARTS, vitestArguments } from './test-areas.js';
 import { outOfDate, record } from './test-order.js';
 import { partsOf, processorSeconds, tableOf } from './test-parts.js';
 
@@ -22,6 +23,15 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const MODES = { '--long': 'THROUGHLINE_LONG', '--quick': 'THROUGHLINE_QUICK' };
 const recording = process.argv.includes('--record');
 const given = process.argv.slice(2).filter((arg) => arg !== '--record');
+const without = given.includes('--without') ? (given.splice(given.indexOf('--without'), 2)[1] ?? '') : undefined;
+const noPart = without?.split(',').find((part) => !Object.hasOwn(PARTS, part));
+if (noPart !== undefined) {
+  console.error(
+    `"${noPart}" is not a part of the tests. Give one or more, divided by commas: ${Object.keys(PARTS).join(', ')}.`,
+  );
+  process.exit(2);
+}
+if (without !== undefined) process.env.THROUGHLINE_WITHOUT = without;
 if (recording) process.env.THROUGHLINE_RECORD = '1';
 for (const [flag, variable] of Object.entries(MODES)) if (given.includes(flag)) process.env[variable] = '1';
 
@@ -36,8 +46,8 @@ if ('unknown' in chosen) {
   process.exit(2);
 }
 const vitestArgs = chosen.args;
-const leftOut = process.env.THROUGHLINE_QUICK ? NOT_QUICK : [];
-const isLeftOut = (/** @type {string} */ file) => leftOut.some((start) => file.startsWith(start));
+const notNow = leftOut(process.env);
+const isLeftOut = (/** @type {string} */ file) => notNow.some((start) => file.startsWith(start));
 console.log(`${chosen.files.filter((file) => !isLeftOut(file)).length} of ${files.length} test files`);
 
 // Three of them run at once. With its usual four threads, tsc takes nearly twice the processor time, because each thread checks the types
@@ -62,7 +72,7 @@ const parts = { checks: checked, ...partsOf(tests.files) };
 const all = { wall: secondsSince(start), processor: processorSeconds(), tests: total.passed + total.failed.length };
 for (const line of tableOf({ ...parts, all })) console.log(line);
 // Not after a failure: failed tests may have ended early, or at their time limit.
-if (given.length === 0 && total.failed.length === 0) {
+if (given.length === 0 && without === undefined && total.failed.length === 0) {
   const why = outOfDate(tests.files);
   if (recording) record(tests.files);
   else if (why !== null) console.log(why);

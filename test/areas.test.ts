@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ALONE, AREAS, NOT_QUICK, ON_DISK, PARTS, vitestArguments } from '../scripts/test-areas.js';
+import { ALONE, AREAS, leftOut, NOT_QUICK, ON_DISK, PARTS, vitestArguments } from '../scripts/test-areas.js';
 import { folderOf } from '../scripts/test-folder.js';
 import { partsOf, tableOf } from '../scripts/test-parts.js';
 
@@ -38,6 +38,15 @@ test('the name of an area becomes its paths; other arguments go to vitest as the
 
 test('a word that is neither an area nor part of a path is reported', () => {
   expect(vitestArguments(['core', 'enigne'], files)).toEqual({ unknown: 'enigne' });
+});
+
+test('the quick run and the parts that one names leave out their files', () => {
+  expect(leftOut({})).toEqual([]);
+  expect(leftOut({ THROUGHLINE_WITHOUT: 'browser,database' })).toEqual([
+    ...(PARTS.browser ?? []),
+    ...(PARTS.database ?? []),
+  ]);
+  expect(leftOut({ THROUGHLINE_QUICK: '1' })).toEqual(NOT_QUICK);
 });
 
 test('files that run at the same time share the elapsed time, and the time of a part is the sum of its shares', () => {
