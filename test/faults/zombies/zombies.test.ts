@@ -40,14 +40,14 @@ const STANDSTILLS: readonly {
   },
   {
     where: 'in the middle of a turn',
-    hook: { verb: 'commit', write: 'turn.update', side: 'before', call: 2 },
+    hook: { verb: 'commit', write: 'turn.update', side: 'before' },
     agent: 'survivor',
     end: 'interrupted',
     ran: 1,
   },
   {
     where: 'in the middle of a turn of an agent that stores nothing',
-    hook: { verb: 'commit', write: 'turn.update', side: 'before', call: 2 },
+    hook: { verb: 'commit', write: 'turn.update', side: 'before' },
     agent: 'forgetful',
     end: 'interrupted',
     ran: 1,
@@ -77,7 +77,7 @@ describe('a worker that continues after another has taken its lease', () => {
     await using place = new Place();
     const { agent, how } = standstill;
     const file = place.effects('c');
-    // The agent streams after its tool, so that it still works when its worker stands still in the middle of the turn.
+    // The agent streams before its tool, so that its worker can stand still in the middle of the turn: it records the first piece at once.
     const prompt = `The codeword is one.\n/stream 2 30\n/tool one ${file}\n/stream 2 30\n${QUESTION}`;
     const goOn = place.file('go-on');
     const hook: Hook = { ...standstill.hook, action: how === 'stopped' ? 'stop' : { block: goOn } };
