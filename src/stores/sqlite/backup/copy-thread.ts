@@ -22,7 +22,9 @@ export type CopyMessage =
   | { readonly copying: number }
   | { readonly progress: BackupProgress }
   | { readonly contents: Omit<BackupContents, 'bytes'> }
-  | { readonly failure: Failure };
+  | { readonly failure: Failure }
+  /** An error of the system, such as EROFS. Thrown in the thread, it could be lost when the thread ends. */
+  | { readonly thrown: Pick<NodeJS.ErrnoException, 'message' | 'code' | 'syscall'> };
 
 if (parentPort !== null) void work(workerData as CopyWork, (message) => parentPort?.postMessage(message));
 
@@ -33,8 +35,9 @@ async function work(asked: CopyWork, say: (message: CopyMessage) => void): Promi
     say({ contents: await readBack(asked, (progress) => say({ progress })) });
   } catch (error) {
     const fault = error instanceof ThroughlineError ? error : storageFault(error);
-    if (fault === null) throw error;
-    say({ failure: failureOf(fault) });
+    if (fault !== null) return say({ failure: failureOf(fault) });
+    const { message, code, syscall } = error as NodeJS.ErrnoException;
+    say({ thrown: { message, ...(code !== undefined && { code }), ...(syscall !== undefined && { syscall }) } });
   }
 }
 

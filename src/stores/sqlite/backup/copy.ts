@@ -39,6 +39,7 @@ async function inThread(work: CopyWork, { onProgress, signal }: BackupOptions): 
   try {
     const contents = new Promise<Omit<BackupContents, 'bytes'>>((resolve, reject) => {
       thread.on('error', reject);
+      thread.on('exit', (code) => reject(new Error(`The thread of the copy ended early, with exit code ${code}.`)));
       thread.on('message', (message: CopyMessage) => {
         if ('copying' in message) {
           looking = setInterval(() => onProgress?.(copied(work.target, message.copying)), LOOK_MS);
@@ -46,6 +47,7 @@ async function inThread(work: CopyWork, { onProgress, signal }: BackupOptions): 
           clearInterval(looking);
           if ('progress' in message) onProgress?.(message.progress);
           else if ('contents' in message) resolve(message.contents);
+          else if ('thrown' in message) reject(Object.assign(new Error(message.thrown.message), message.thrown));
           else reject(errorOf(message.failure));
         }
       });
