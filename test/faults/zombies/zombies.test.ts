@@ -77,7 +77,7 @@ describe('a worker that continues after another has taken its lease', () => {
     await using place = new Place();
     const { agent, how } = standstill;
     const file = place.effects('c');
-    // The agent streams before its tool, so that its worker can stand still in the middle of the turn: it records the first piece at once.
+    // The agent streams before its tool: when the worker records the first piece, it is in the middle of the turn.
     const prompt = `The codeword is one.\n/stream 2 30\n/tool one ${file}\n/stream 2 30\n${QUESTION}`;
     const goOn = place.file('go-on');
     const hook: Hook = { ...standstill.hook, action: how === 'stopped' ? 'stop' : { block: goOn } };

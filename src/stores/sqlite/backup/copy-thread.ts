@@ -22,9 +22,7 @@ export type CopyMessage =
   | { readonly copying: number }
   | { readonly progress: BackupProgress }
   | { readonly contents: Omit<BackupContents, 'bytes'> }
-  | { readonly failure: Failure }
-  /** An error of the system, such as EROFS. Thrown in the thread, it could be lost when the thread ends. */
-  | { readonly thrown: Pick<NodeJS.ErrnoException, 'message' | 'code' | 'syscall'> };
+  | { readonly failure: Failure };
 
 if (parentPort !== null) void work(workerData as CopyWork, (message) => parentPort?.postMessage(message));
 
@@ -35,9 +33,8 @@ async function work(asked: CopyWork, say: (message: CopyMessage) => void): Promi
     say({ contents: await readBack(asked, (progress) => say({ progress })) });
   } catch (error) {
     const fault = error instanceof ThroughlineError ? error : storageFault(error);
-    if (fault !== null) return say({ failure: failureOf(fault) });
-    const { message, code, syscall } = error as NodeJS.ErrnoException;
-    say({ thrown: { message, ...(code !== undefined && { code }), ...(syscall !== undefined && { syscall }) } });
+    if (fault === null) throw error;
+    say({ failure: failureOf(fault) });
   }
 }
 

@@ -39,7 +39,6 @@ async function inThread(work: CopyWork, { onProgress, signal }: BackupOptions): 
   try {
     const contents = new Promise<Omit<BackupContents, 'bytes'>>((resolve, reject) => {
       thread.on('error', reject);
-      thread.on('exit', (code) => reject(new Error(`The thread of the copy ended early, with exit code ${code}.`)));
       thread.on('message', (message: CopyMessage) => {
         if ('copying' in message) {
           looking = setInterval(() => onProgress?.(copied(work.target, message.copying)), LOOK_MS);
@@ -47,7 +46,6 @@ async function inThread(work: CopyWork, { onProgress, signal }: BackupOptions): 
           clearInterval(looking);
           if ('progress' in message) onProgress?.(message.progress);
           else if ('contents' in message) resolve(message.contents);
-          else if ('thrown' in message) reject(Object.assign(new Error(message.thrown.message), message.thrown));
           else reject(errorOf(message.failure));
         }
       });
@@ -55,9 +53,10 @@ async function inThread(work: CopyWork, { onProgress, signal }: BackupOptions): 
     const found = await Promise.race([contents, stopped.promise]);
     return { bytes: statSync(work.target).size, ...found };
   } finally {
-    clearInterval(looking);
     signal?.removeEventListener('abort', stop);
     await thread.terminate();
+    // Only now: an error can overtake the message that starts it, and the interval would keep the program from ending.
+    clearInterval(looking);
   }
 }
 
