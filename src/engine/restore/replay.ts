@@ -1,6 +1,7 @@
+import { condensedTo, condensedWhenOpened } from '../../core/restore/condensed.ts';
 import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
-import type { AgentSession } from '../../ports/agent.ts';
+import type { AgentSession, Opened } from '../../ports/agent.ts';
 import { starts } from '../starts.ts';
 import { nothingFits, progress, recordsWithin } from './deliver.ts';
 import { isTooWeak, proveOpened } from './open.ts';
@@ -24,6 +25,7 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
   const { records, dropped, omitted, images } = await recordsWithin(0, request);
   if (records.length === 0) return { failure: nothingFits(dropped) };
   let spent = NOTHING_SPENT;
+  let condensed = 0;
   const passed = new PassedSessions(open, request);
   await held.lease.write(progress('replay', 0, records.length, request));
   for (const [i, record] of records.entries()) {
@@ -35,14 +37,32 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
       const failure = `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out`;
       return { failure, spent };
     }
+    condensed = condensedTo(record.n, said.condensed) ?? condensed;
     await held.lease.write(progress('replay', i + 1, records.length, request));
   }
-  const session = traits.noTools ? await withTools(open, records, request) : null;
-  if (session && 'failure' in session) return { ...session, spent };
+  // The session that it is in now was told only a part of it, and nothing can show whether it has the rest.
+  const proof = passed.any && !traits.position ? 'none' : null;
+  if (proof !== null && isTooWeak(proof, request)) {
+    return {
+      failure: 'during the replay the agent changed its session, and nothing shows that it kept the context',
+      spent,
+    };
+  }
+  const reopened = traits.noTools ? await withTools(open, records, request) : null;
+  if (reopened && 'failure' in reopened) return { ...reopened, spent };
   if (held.lease.lost.aborted) return { failure: 'the lease was lost' };
   const prompts = records.map(({ n, prompt }) => promptTold(n, worded(open.session, prompt)));
   const told = { turns: records.length, dropped, omitted, images, told: prompts };
-  return { ...NOTHING_DELIVERED, ...spent, ...told, session, parent: passed.last };
+  const known = { condensedTo: condensed, watermark: held.conversation.head };
+  return {
+    ...NOTHING_DELIVERED,
+    ...spent,
+    ...told,
+    session: reopened?.session ?? null,
+    parent: passed.last,
+    proof,
+    condensedTo: condensedWhenOpened(known, reopened?.condensed),
+  };
 }
 
 /** Records the sessions that the agent named during a replay and left again. They are never used (R1). */
@@ -51,18 +71,23 @@ class PassedSessions {
   readonly #request: RestoreRequest;
   #current: string | null;
   last: string | null = null;
+  /** Whether the agent left any session. */
+  any = false;
 
   constructor(open: OpenSession, request: RestoreRequest) {
     this.#open = open;
     this.#request = request;
-    // A session that is in the lineage already is not recorded again.
-    this.#current = open.ref === null ? open.session.id : null;
+    this.#current = open.session.id;
   }
 
   async named(id: string): Promise<void> {
     const left = this.#current;
     this.#current = id;
     if (left === null || left === id) return;
+    const isFirst = !this.any;
+    this.any = true;
+    // A session that is in the lineage already is not recorded again.
+    if (isFirst && this.#open.ref !== null) return;
     const { held, agent } = this.#request;
     const parent = this.last ?? this.#open.parent;
     const origin = this.last === null ? this.#open.origin : 'rotated';
@@ -96,7 +121,8 @@ async function replayOne(
     }
   }
   const tools = parts.parts().filter((part) => part.type === 'tool');
-  return { usage, failure, tools: tools.map((tool) => (tool.target ? `${tool.name} ${tool.target}` : tool.name)) };
+  const names = tools.map((tool) => (tool.target ? `${tool.name} ${tool.target}` : tool.name));
+  return { usage, failure, tools: names, condensed: parts.condensed };
 }
 
 /** The replay ran without tools; the turn itself gets them back, in place or by opening the session again. */
@@ -104,7 +130,7 @@ async function withTools(
   open: OpenSession,
   records: readonly TurnRecord[],
   request: RestoreRequest,
-): Promise<AgentSession | null | StepFailure> {
+): Promise<Extract<Opened, { ok: true }> | null | StepFailure> {
   if (await open.session.allowTools()) return null;
   const { held, agent, signal, choices = {} } = request;
   const id = open.session.id;
@@ -118,7 +144,7 @@ async function withTools(
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // A replay into one process proves nothing about the next process, so this is proved as for any reopened session.
   const proof = await proveOpened(opened, position, request);
-  if (proof !== 'refuted' && !isTooWeak(proof, request)) return opened.session;
+  if (proof !== 'refuted' && !isTooWeak(proof, request)) return opened;
   await opened.session.close();
   return { failure: 'after the replay nothing proves that the reopened session has the context' };
 }

@@ -129,6 +129,10 @@ export interface Delivered {
   readonly session: AgentSession | null;
   /** Our reference of the last session that the agent left during a replay; null: it stayed in one. */
   readonly parent: string | null;
+  /** How well it is proved that the session has what was delivered; null: as well as what it had before. */
+  readonly proof: Proof | null;
+  /** The last turn of which the agent made a summary during a replay; 0: it made none. */
+  readonly condensedTo: number;
 }
 
 export const NOTHING_DELIVERED: Delivered = {
@@ -145,6 +149,8 @@ export const NOTHING_DELIVERED: Delivered = {
   toolsRan: [],
   session: null,
   parent: null,
+  proof: null,
+  condensedTo: 0,
 };
 
 /** What a restore has cost and done, also if it failed. */

@@ -120,14 +120,15 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   return {
     open: { ...open, session, position, dropped, omitted, condensedTo, parent: delivery.parent ?? open.parent },
     delivery: { ...delivery, unsettled: delivery.unsettled || open.unsettled === true },
-    proof,
+    proof: delivery.proof ?? proof,
   };
 }
 
 /** The last condensed turn of a session after the delivery. An adopted session is given turns that come before its own. */
 async function condensedAfter(step: Step, open: OpenSession, delivery: Delivered, request: RestoreRequest) {
   const dropped = 'except' in step.deliver ? 0 : delivery.dropped;
-  const condensedTo = condensedWhenTold(open, dropped, delivery.sent?.from ?? request.held.conversation.head + 1);
+  const before = condensedWhenTold(open, dropped, delivery.sent?.from ?? request.held.conversation.head + 1);
+  const condensedTo = Math.max(before, delivery.condensedTo);
   return condensedTo > open.condensedTo ? noteCondensed(open, condensedTo, request) : condensedTo;
 }
 

@@ -266,8 +266,9 @@ class Attempt {
   /** The agent changed its session, and nothing can show whether the new one has what only the old one was told. */
   #doubt(id: string): void {
     const { traits, restored, required } = this.#request;
-    const { carried, delivered } = restored.receipt;
-    if (traits.position || carried === delivered) return;
+    const { carried, condensed } = restored.receipt;
+    // What comes with the prompt, the new session has.
+    if (traits.position || carried + condensed === (restored.delivered?.count ?? 0)) return;
     this.#after = 'none';
     const message = `The agent changed to the session ${id}, and nothing shows that this session has the conversation.`;
     if (required) this.#stopBecause({ code: 'context_refuted', message });

@@ -47,6 +47,18 @@ test('the rung "transcript" gives the agent all turns word for word again', asyn
   expect((await chat.ask('Hello.')).receipt).toMatchObject({ rung: 'live', ...counts(5, 0) });
 });
 
+test('a summary that the agent makes in a replay counts as one that it makes in a turn', async () => {
+  await using home = new Home({ a: {} });
+  const { chat } = await condensedChat(home);
+  const { receipt } = await chat.ask('Hello.', { restore: { rung: 'replay' } });
+  expect(receipt).toMatchObject({ rung: 'replay', delivered: 4, ...counts(1, 3) });
+  expect((await chat.ask('Hello.')).receipt).toMatchObject({ rung: 'live', ...counts(2, 3) });
+  expect((await chat.show()).sessions.at(-1)).toMatchObject({ watermark: 6, condensedTo: 3 });
+  await chat.ask('/say First.\n/condense\n/say Second.');
+  const again = await chat.ask('Hello.', { restore: { rung: 'replay', lastTurns: 5 } });
+  expect(again.receipt).toMatchObject({ rung: 'replay', delivered: 5, ...counts(0, 5, 2) });
+});
+
 test('a fork and another agent get all turns word for word, and no summary', async () => {
   await using home = new Home({ a: {}, b: {} });
   const { tl, chat } = await condensedChat(home);

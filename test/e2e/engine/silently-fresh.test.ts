@@ -97,6 +97,21 @@ test('with the policy "auto" an agent that changes the id of its session continu
   expect(receipt).toMatchObject({ proof: 'none' });
 });
 
+test('a replay to an agent that changes the id of its session, and whose storage is not read, proves nothing', async () => {
+  await using home = new Home({ a: { ids: 'rotating', hollowRotation: true, position: false } });
+  const { engine } = await home.open();
+  const replay = { restore: { rung: 'replay' } } as const;
+  const auto = { restore: { rung: 'replay', policy: 'auto' } } as const;
+  await engine.ensure({ key: 'chat' });
+  // With one turn in the history the id changes with the new prompt, later also during the replay.
+  for (const code of ['context_refuted', 'restore_failed']) {
+    await run(engine, 'chat', 'Hello.');
+    const { turn } = await run(engine, 'chat', '/say Well.', replay);
+    expect(turn).toMatchObject({ state: 'failed', failure: { code } });
+    expect((await run(engine, 'chat', '/say Well.', auto)).receipt).toMatchObject({ rung: 'replay', proof: 'none' });
+  }
+});
+
 test('after a warm-up without the history the next turn has all of it, and its receipt says so', async () => {
   await using home = new Home();
   const tl = await home.open();

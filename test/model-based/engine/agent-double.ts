@@ -261,8 +261,9 @@ class SessionDouble implements AgentSession {
     return this.#back !== null && position === this.#back.over ? this.#back.position : position;
   }
 
-  /** What the session has in its context. */
+  /** What the session has in its context when it is given a prompt. */
   #context(): string[] {
+    if (this.#agent.profile.forgets) return [];
     const entries = this.#entries.slice(0, this.#back?.length);
     return entries.slice(Math.max(0, entries.lastIndexOf(SUMMARY) - 1));
   }
@@ -404,7 +405,7 @@ class SessionDouble implements AgentSession {
   #move(events: Mailbox<AgentEvent>): void {
     const { storage } = this.#agent.around;
     this.#id = storage.newId();
-    this.#entries = [...this.#entries];
+    this.#entries = this.#agent.profile.forgets ? [] : [...this.#entries];
     this.#name(events);
   }
 

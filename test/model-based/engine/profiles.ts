@@ -6,13 +6,17 @@ export interface Profile {
   readonly traits: AgentTraits;
   /** When it gives a session another id: never, when it is resumed, or with each prompt. */
   readonly rotates: 'never' | 'open' | 'prompt';
+  /** A session with another id has nothing of the one before. */
+  readonly forgets: boolean;
   /** Reports the id of a session only with its first answer. */
   readonly namesLate: boolean;
 }
 
 function profile(traits: Partial<AgentTraits>, ways: Partial<Profile> = {}): Profile {
-  return { rotates: 'never', namesLate: false, ...ways, traits: { ...TRAITS, ...traits } };
+  return { rotates: 'never', forgets: false, namesLate: false, ...ways, traits: { ...TRAITS, ...traits } };
 }
+
+const REPLAYED = { noTools: true, resume: false, position: false };
 
 export const PROFILES = {
   plain: profile({}),
@@ -26,7 +30,8 @@ export const PROFILES = {
   rehydrating: profile({ rehydrate: true }),
   rewinding: profile({ rewind: true }),
   'like Claude': profile({ id: 'assigned', rehydrate: true, noTools: true, rewind: true }),
-  replaying: profile({ noTools: true, resume: false, position: false }),
+  replaying: profile(REPLAYED),
+  'replaying, and forgetful with each prompt': profile(REPLAYED, { rotates: 'prompt', forgets: true }),
 } as const;
 
 export type ProfileName = keyof typeof PROFILES;

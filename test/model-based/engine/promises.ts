@@ -133,11 +133,15 @@ function allToldTo({ witness }: World, session: string): string {
 /** R9: a session has every turn up to its watermark, except those that are recorded as dropped. */
 async function noWatermarkOverstates(world: World, id: string, history: readonly TurnRecord[]): Promise<void> {
   const { store, owner, storages, setup, touched } = world;
+  const receipts = await store.receipts(owner, id);
   for (const session of await store.sessions(owner, id)) {
     const storage = storages[session.agent as 'a' | 'b'];
     const entries = storage.sessions.get(session.id);
     if (!isUsable(session) || entries === undefined || touched.has(session.id)) continue;
-    const { position } = PROFILES[setup[session.agent as 'a' | 'b']].traits;
+    const { forgets, traits } = PROFILES[setup[session.agent as 'a' | 'b']];
+    const { position } = traits;
+    // With the policy "auto" it is used nevertheless, and its receipt says so.
+    if (forgets && receipts.some((one) => one.sessionId === session.id && one.proof === 'none')) continue;
     if (position && storage.position(session.id) !== session.position) continue;
     // If the agent's storage cannot be read, and its receipts say so, what the session was given counts.
     const context = storage.beyondKnowing.has(session.id) ? allToldTo(world, session.id) : entries.join('\n');
