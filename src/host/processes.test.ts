@@ -265,6 +265,30 @@ test('a program is an orphan when its starter is provably dead, and only for the
   expect(await processesOf(table, { place: 'nowhere', kill }).orphans()).toEqual([]);
 });
 
+test('when a starter dies during the look, its program is found, and not a tool of the program', async () => {
+  const entry = { zombie: false };
+  const alive = new Map<number, ProcessEntry>([
+    [9, { ...entry, started: '9', group: 9 }],
+    [20, { ...entry, started: '20', group: 20 }],
+    [30, { ...entry, started: '30', group: 30 }],
+  ]);
+  const mark = formatMark('1', { place: 'here', process: { pid: 9, started: '9', boot: 'b', namespace: 'n' } });
+  const table: ProcessTable = {
+    look: (pid) => alive.get(pid) ?? null,
+    *marked() {
+      yield { pid: 20, mark };
+      alive.delete(9);
+      yield { pid: 30, mark };
+    },
+    boot: () => 'b',
+    namespace: () => 'n',
+  };
+  const kill = () => {
+    throw Object.assign(new Error('no such process'), { code: 'ESRCH' });
+  };
+  expect(await processesOf(table, { place: 'here', kill }).orphans()).toMatchObject([{ pid: 20 }]);
+});
+
 test.each(['', 'x', '1:2:3', '::::::', '1:p:x:s:b:n', '1:p:%:s:b:n', '%E0%A4%A:p:1:s:b:n'])(
   '%j names no starter',
   (mark) => {

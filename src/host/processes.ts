@@ -27,9 +27,11 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
   const seen = lookingAt(table, kill, isOver);
   const marked = markedProcesses(table, kill);
 
-  function isOrphan(mark: string): boolean {
+  const isFromHere = (mark: string) => starterOf(mark)?.place === place;
+
+  function isOrphan({ mark }: Marked): boolean {
     const starter = starterOf(mark);
-    return starter !== null && starter.place === place && seen.status(starter.process) === 'dead';
+    return starter !== null && seen.status(starter.process) === 'dead';
   }
 
   return {
@@ -42,12 +44,13 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
       let looked = 0;
       for (const one of table.marked()) {
         // Before the next pause: the pid may be reused during it.
-        const identity = one !== null && isOrphan(one.mark) ? seen.identify(one.pid) : null;
+        const identity = one !== null && isFromHere(one.mark) ? seen.identify(one.pid) : null;
         if (one !== null && identity !== null) found.push({ ...identity, mark: one.mark });
         looked += 1;
         if (looked % AT_ONCE === 0) await new Promise(setImmediate);
       }
-      return leadersOf(table, found);
+      // After the look: a starter that dies during it may have been alive when its program was looked at, and dead for a tool of it.
+      return leadersOf(table, found.filter(isOrphan));
     },
     async end(identity) {
       const before = seen.status(identity);

@@ -70,14 +70,17 @@ export class RemotePrograms implements Pick<Sandboxes, 'status' | 'end' | 'orpha
   async orphans(): Promise<SandboxProcess[]> {
     const { place, processes } = this.#settings;
     const lines = (await this.#ask(markedScript()))?.split('\n') ?? [];
-    const marked = lines.flatMap((line) => {
+    const marked = lines.map((line) => {
       const [pid, started = '', boot = '', namespace = '', mark = ''] = line.split(' ');
-      const starter = starterOf(mark);
-      const isOrphan = starter?.place === place && processes.status(starter.process) === 'dead';
-      return isOrphan ? [{ pid: Number(pid), started, boot, namespace, mark }] : [];
+      return { pid: Number(pid), started, boot, namespace, mark };
     });
-    const first = new Map(marked.toReversed().map((identity) => [identity.mark, identity]));
-    return [...first.values()].map((identity) => this.#processOf(identity));
+    return [...Map.groupBy(marked, ({ mark }) => mark)].flatMap(([mark, found]) => {
+      const starter = starterOf(mark);
+      if (starter?.place !== place || processes.status(starter.process) !== 'dead') return [];
+      // The oldest is the program itself. If a tool was ended first, the program would continue with its result.
+      const [oldest] = found.toSorted((a, b) => Number(a.started) - Number(b.started));
+      return oldest === undefined ? [] : [this.#processOf(oldest)];
+    });
   }
 
   /** What the script prints. Null: the machine cannot be reached. */
