@@ -30,12 +30,12 @@ beforeAll(async () => {
   writeFileSync(join(bin, 'throughline'), `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
   chmodSync(join(bin, 'throughline'), 0o755);
   symlinkSync(join(bin, 'throughline'), join(bin, 'tl'));
-  await home.ok('send', 'plain', 'hello');
-  const records = JSON.parse(await home.ok('export', 'plain'));
+  await home.here.ok('send', 'plain', 'hello');
+  const records = JSON.parse(await home.here.ok('export', 'plain'));
   for (const key of ODD) {
     await home.start(['import', '-', '--key', key], { input: JSON.stringify(records) }).ended;
   }
-  await home.ok('task', 'run', 'Do it', '--name', 'my task', '--max-iterations', '1');
+  await home.here.ok('task', 'run', 'Do it', '--name', 'my task', '--max-iterations', '1');
 });
 
 function shell(name: string, args: readonly string[], env: Record<string, string> = {}): string {
@@ -133,10 +133,10 @@ describe('completing', () => {
     const data = join(home.path, 'home');
     const files = () => readdirSync(data, { recursive: true }).toSorted();
     const [before, database] = [files(), readFileSync(join(data, 'throughline.db'))];
-    await home.ok('complete', 'zsh', '--', 'show', '');
+    await home.here.ok('complete', 'zsh', '--', 'show', '');
     expect(files()).toEqual(before);
     expect(readFileSync(join(data, 'throughline.db')).equals(database)).toBe(true);
-    await home.ok('complete', 'zsh', '--', '--home', 'fresh', 'show', '');
+    await home.here.ok('complete', 'zsh', '--', '--home', 'fresh', 'show', '');
     expect(existsSync(join(home.path, 'fresh'))).toBe(false);
   });
 
@@ -169,7 +169,7 @@ describe('completing', () => {
       ['--home', 'damaged'],
       ['--server', 'http://127.0.0.1:9'],
     ]) {
-      expect(await home.run('complete', 'zsh', '--', ...args, 'show', '')).toMatchObject({ code: 0, stderr: '' });
+      expect(await home.here.run('complete', 'zsh', '--', ...args, 'show', '')).toMatchObject({ code: 0, stderr: '' });
     }
   });
 });
@@ -198,11 +198,11 @@ describe('a misspelt name', () => {
   });
 
   test('gets no suggestion if no name is similar', async () => {
-    expect((await home.run('show', 'something-else')).stderr).not.toContain('Did you mean');
+    expect((await home.here.run('show', 'something-else')).stderr).not.toContain('Did you mean');
   });
 });
 
 test('retry with the key of a conversation repeats its last turn', async () => {
-  const { code, stdout } = await home.run('retry', 'plain');
+  const { code, stdout } = await home.here.run('retry', 'plain');
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'Noted: hello\n' });
 });

@@ -35,10 +35,10 @@ const findingsIn = (text: string) => parseLines(text).filter(({ check }) => chec
 const checksOf = (lines: { check: string }[]) => lines.map(({ check }) => check);
 
 test('doctor reports a database that is too damaged to be opened, and says what to do', async () => {
-  await home.ok('send', 'notes', 'Hello.');
+  await home.here.ok('send', 'notes', 'Hello.');
   damagePages(at('throughline.db'), 'facts', 'clock:');
-  expect((await home.run('list')).code).toBe(1);
-  const { code, stdout } = await home.run('doctor', '--json', '--no-agents');
+  expect((await home.here.run('list')).code).toBe(1);
+  const { code, stdout } = await home.here.run('doctor', '--json', '--no-agents');
   expect(code).toBe(1);
   expect(parseLines(stdout)).toMatchObject([
     {
@@ -50,8 +50,8 @@ test('doctor reports a database that is too damaged to be opened, and says what 
 });
 
 test('doctor says that it found no problems', async () => {
-  await home.ok('send', 'notes', 'Hello.');
-  expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
+  await home.here.ok('send', 'notes', 'Hello.');
+  expect(await home.here.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
 test('doctor finds the lease, the task and the gate of a killed process; --fix frees, queues and ends them', async () => {
@@ -68,18 +68,18 @@ test('doctor finds the lease, the task and the gate of a killed process; --fix f
     await until(() => !isAlive(agent.pid));
   }
 
-  const report = await home.run('doctor', '--json');
+  const report = await home.here.run('doctor', '--json');
   expect(report.code).toBe(1);
   const found = findingsIn(report.stdout);
   expect(checksOf(found)).toEqual(['leases', 'tasks', 'processes']);
   expect(found.every(({ repaired, remedy }) => !repaired && remedy !== null)).toBe(true);
   expect(isAlive(pid)).toBe(true);
 
-  const text = await home.ok('doctor', '--fix');
+  const text = await home.here.ok('doctor', '--fix');
   expect(text).toMatch(/has ended and still holds conversations\.\n {2}repaired: End what it left running/);
   expect(isAlive(pid)).toBe(false);
   expect(query('SELECT state, worker FROM tasks')).toEqual([{ state: 'queued', worker: null }]);
-  expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
+  expect(await home.here.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
 test('the repair of a session without a process depends on its agent, and on whether another session replaced it', async () => {
@@ -93,7 +93,7 @@ test('the repair of a session without a process depends on its agent, and on whe
       },
     }),
   );
-  for (const agent of ['scripted', 'forgetful']) await home.ok('send', agent, 'Hello.', '--agent', agent);
+  for (const agent of ['scripted', 'forgetful']) await home.here.ok('send', agent, 'Hello.', '--agent', agent);
   const db = new DatabaseSync(at('throughline.db'));
   const columns = 'owner, conv, origin, watermark, dropped, turns, usage, opened_at, used_at, storage';
   db.exec(`INSERT INTO sessions (${columns}, ref, id, agent, state, used_seq)
@@ -101,7 +101,7 @@ test('the repair of a session without a process depends on its agent, and on whe
     UNION ALL SELECT ${columns}, 'gone', 'gone', 'gone', 'live', 0 FROM sessions WHERE agent = 'scripted'`);
   db.exec("UPDATE sessions SET state = 'live'");
   db.close();
-  const lines = findingsIn(await home.ok('doctor', '--fix', '--json'));
+  const lines = findingsIn(await home.here.ok('doctor', '--fix', '--json'));
   expect(lines.map(({ check, remedy }) => [check, remedy.split(':')[0]])).toEqual([
     ['sessions', 'Record it as dormant'],
     ['sessions', 'Record it as lost'],
@@ -116,7 +116,7 @@ test('the repair of a session without a process depends on its agent, and on whe
 });
 
 test('--fix closes a session in which no turn ever ran, and makes one with turns resumable', async () => {
-  await home.ok('send', 'notes', 'The codeword is amber.');
+  await home.here.ok('send', 'notes', 'The codeword is amber.');
   const db = new DatabaseSync(at('throughline.db'));
   db.exec("UPDATE sessions SET state = 'live'");
   db.exec(
@@ -124,15 +124,15 @@ test('--fix closes a session in which no turn ever ran, and makes one with turns
      SELECT owner, conv, 'other', 'never-used', agent, 'new', 0, 0, 'live', 0, usage, 0, 0, 0, storage FROM sessions`,
   );
   db.close();
-  const lines = findingsIn(await home.ok('doctor', '--fix', '--json'));
+  const lines = findingsIn(await home.here.ok('doctor', '--fix', '--json'));
   expect(checksOf(lines)).toEqual(['sessions', 'sessions']);
   expect(lines[1].problem).toContain('no turn ever ran in it');
   expect(query('SELECT state FROM sessions ORDER BY no')).toEqual([{ state: 'dormant' }, { state: 'closed' }]);
-  expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toContain('amber');
+  expect(await home.here.ok('send', 'notes', 'Which codewords have you seen?')).toContain('amber');
 });
 
 test('--fix ends an agent that no worker holds, with all processes that it started; without --fix they stay', async () => {
-  await home.ok('send', 'notes', 'Hello.');
+  await home.here.ok('send', 'notes', 'Hello.');
   const agent = spawn('sh', ['-c', 'sleep 3600 & echo $!; wait'], {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -144,11 +144,11 @@ test('--fix ends an agent that no worker holds, with all processes that it start
     // In the format of older versions.
     db.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(systemProcesses.identify(agent.pid as number)));
     db.close();
-    const report = findingsIn((await home.run('doctor', '--json')).stdout);
+    const report = findingsIn((await home.here.run('doctor', '--json')).stdout);
     expect(report).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
     expect(report[0].problem).toMatch(/^It is scripted in conversation \S+, and no worker holds it any more\.$/);
     expect(pids.map(isAlive)).toEqual([true, true]);
-    expect(checksOf(findingsIn(await home.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
+    expect(checksOf(findingsIn(await home.here.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
     expect(pids.map(isAlive)).toEqual([false, false]);
   } finally {
     if (isAlive(pids[0] as number)) process.kill(-(agent.pid as number), 'SIGKILL');
@@ -156,24 +156,24 @@ test('--fix ends an agent that no worker holds, with all processes that it start
 });
 
 test('an empty home has nothing to repair', async () => {
-  expect(await home.ok('doctor', '--fix')).toMatch(/^No problems found\.\n/);
-  expect(findingsIn(await home.ok('doctor', '--fix', '--json'))).toEqual([]);
+  expect(await home.here.ok('doctor', '--fix')).toMatch(/^No problems found\.\n/);
+  expect(findingsIn(await home.here.ok('doctor', '--fix', '--json'))).toEqual([]);
 });
 
 test('--fix moves a sandbox of no conversation aside with its files, and leaves directories that are no sandboxes', async () => {
-  await home.ok('send', 'notes', 'Hello.');
+  await home.here.ok('send', 'notes', 'Hello.');
   const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
   mkdirSync(at('sandboxes', orphan, 'work'), { recursive: true });
   writeFileSync(at('sandboxes', orphan, 'work', 'precious'), 'kept');
   mkdirSync(at('sandboxes', 'mine'));
   const [conversation] = query('SELECT sandbox FROM conversations');
-  expect(await home.ok('doctor', '--fix')).toContain('It belongs to no conversation.');
+  expect(await home.here.ok('doctor', '--fix')).toContain('It belongs to no conversation.');
   expect(readFileSync(at('aside', orphan, 'work', 'precious'), 'utf8')).toBe('kept');
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([conversation?.sandbox ?? '', 'mine'].toSorted());
 });
 
 test('--fix leaves the sandbox of a conversation that begins while it runs', async () => {
-  await home.ok('send', 'notes', 'Hello.');
+  await home.here.ok('send', 'notes', 'Hello.');
   // Starts the conversation when doctor lists the sandboxes.
   const sendMeanwhile = `const { readdir } = fs.promises;
     let begun = false;
@@ -197,9 +197,9 @@ test('--fix deletes the directory of a killed probe of an agent, if it is old', 
   for (const path of [old, young]) mkdirSync(join(path ?? '', 'work'), { recursive: true });
   const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400;
   utimesSync(old ?? '', twoDaysAgo, twoDaysAgo);
-  const { code, stdout } = await home.run('doctor');
+  const { code, stdout } = await home.here.run('doctor');
   expect([code, stdout]).toEqual([1, expect.stringContaining(`directory ${old}: It was created to probe an agent`)]);
-  expect(await home.ok('doctor', '--fix')).toContain('repaired: Delete it.');
+  expect(await home.here.ok('doctor', '--fix')).toContain('repaired: Delete it.');
   expect(readdirSync(at('sandboxes'))).toEqual(['.probe-young']);
 });
 
@@ -209,7 +209,7 @@ test('sandboxes of no conversation on another machine are listed, and deleted on
   const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
   const settings = JSON.parse(readFileSync(home.config, 'utf8'));
   const machine = await startSshd();
-  const findings = async () => findingsIn(await home.ok('doctor', '--no-agents', '--json'));
+  const findings = async () => findingsIn(await home.here.ok('doctor', '--no-agents', '--json'));
   try {
     const { root } = machine.sandbox;
     const work = join(root, orphan, 'work');
@@ -217,13 +217,13 @@ test('sandboxes of no conversation on another machine are listed, and deleted on
     mkdirSync(join(root, 'mine'));
     writeFileSync(join(work, 'precious'), 'kept');
     writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: machine.sandbox }));
-    await home.ok('send', 'notes', 'Hello.');
+    await home.here.ok('send', 'notes', 'Hello.');
     const subject = `sandbox ${orphan} in ${root}`;
     const finding = { check: 'sandboxes', subject, isNote: true, repairedBy: '--delete-left-over' };
     expect(await findings()).toMatchObject([finding]);
-    expect(findingsIn(await home.ok('doctor', '--fix', '--no-agents', '--json'))).toMatchObject([finding]);
+    expect(findingsIn(await home.here.ok('doctor', '--fix', '--no-agents', '--json'))).toMatchObject([finding]);
     const deleteLeftOver = async () => {
-      const { code, stdout } = await home.run('doctor', '--delete-left-over', '--no-agents');
+      const { code, stdout } = await home.here.run('doctor', '--delete-left-over', '--no-agents');
       return [code, stdout];
     };
     const notDeleted = (why: string) => [1, expect.stringContaining(`not repaired: ${why}`)];
@@ -246,7 +246,7 @@ test('sandboxes of no conversation on another machine are listed, and deleted on
     expect(readdirSync(root)).toHaveLength(2);
     expect(readdirSync(root)).toContain('mine');
     expect(await findings()).toEqual([]);
-    expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).not.toBe('');
+    expect(await home.here.ok('send', 'notes', 'Which codewords have you seen?')).not.toBe('');
   } finally {
     await machine[Symbol.asyncDispose]();
   }
@@ -254,24 +254,24 @@ test('sandboxes of no conversation on another machine are listed, and deleted on
 });
 
 test('the sandbox of an erased conversation is listed, and is no problem', async () => {
-  await home.ok('send', 'notes', 'The codeword is swordfish.');
-  const erasing = await home.run('erase', 'notes', '--yes');
+  await home.here.ok('send', 'notes', 'The codeword is swordfish.');
+  const erasing = await home.here.run('erase', 'notes', '--yes');
   const [, id = ''] = /Its id was (\S+)\./.exec(erasing.stdout) ?? [];
   const remedy = `"throughline erase ${id} --sandbox --yes" deletes it.`;
   expect(erasing.stderr).toContain(`Still there: the sandbox ${at('sandboxes', id)}. ${remedy}`);
-  const listed = await home.ok('doctor', '--fix');
+  const listed = await home.here.ok('doctor', '--fix');
   expect(listed).toContain(
     `directory ${at('sandboxes', id)}: The conversation ${id} was erased. What its agents wrote`,
   );
   expect(listed).toContain('No problems found.');
-  expect(findingsIn(await home.ok('doctor', '--json'))).toMatchObject([
+  expect(findingsIn(await home.here.ok('doctor', '--json'))).toMatchObject([
     { check: 'erased', isNote: true, remedy: null },
   ]);
   expect(existsSync(at('sandboxes', id))).toBe(true);
 });
 
 test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix deletes it', async () => {
-  await home.ok('send', 'notes', 'The codeword is swordfish.');
+  await home.here.ok('send', 'notes', 'The codeword is swordfish.');
   const [conversation] = query('SELECT sandbox FROM conversations');
   const work = at('sandboxes', conversation?.sandbox ?? '', 'work');
   writeFileSync(join(work, 'file'), '');
@@ -286,22 +286,22 @@ test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix de
   expect(await erasing.ended).toMatchObject({ signal: 'SIGKILL' });
   expect(query('SELECT 1 FROM erasures')).toHaveLength(1);
   expect(existsSync(join(work, 'file'))).toBe(true);
-  const report = await home.run('doctor');
+  const report = await home.here.run('doctor');
   expect([report.code, report.stdout]).toEqual([
     1,
     expect.stringContaining('should have been deleted with the conversation'),
   ]);
-  expect(await home.ok('doctor', '--fix')).toContain('but still exists.\n  repaired: Delete it.');
+  expect(await home.here.ok('doctor', '--fix')).toContain('but still exists.\n  repaired: Delete it.');
   expect(readdirSync(at('sandboxes'))).toEqual([]);
-  expect(await home.ok('doctor')).toMatch(/^No problems found\./);
+  expect(await home.here.ok('doctor')).toMatch(/^No problems found\./);
 });
 
 test('erase --sandbox leaves nothing that doctor could find', async () => {
-  await home.ok('send', 'notes', 'The codeword is swordfish.');
-  const [{ conversationId: erased, remains }] = await home.lines('erase', 'notes', '--sandbox', '--yes');
+  await home.here.ok('send', 'notes', 'The codeword is swordfish.');
+  const [{ conversationId: erased, remains }] = await home.here.lines('erase', 'notes', '--sandbox', '--yes');
   expect([readdirSync(at('sandboxes')), remains]).toEqual([[], []]);
-  expect(findingsIn(await home.ok('doctor', '--json'))).toEqual([]);
-  expect(await home.ok('verify', erased)).toMatch(/^intact/);
+  expect(findingsIn(await home.here.ok('doctor', '--json'))).toEqual([]);
+  expect(await home.here.ok('verify', erased)).toMatch(/^intact/);
 });
 
 test('--fix moves no sandbox in a directory that other data homes may use, too', async () => {
@@ -309,7 +309,7 @@ test('--fix moves no sandbox in a directory that other data homes may use, too',
   mkdirSync(join(root, orphan), { recursive: true });
   const settings = JSON.parse(readFileSync(home.config, 'utf8'));
   writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: { root } }));
-  const { code, stdout } = await home.run('doctor', '--fix');
+  const { code, stdout } = await home.here.run('doctor', '--fix');
   expect([code, stdout]).toEqual([1, expect.stringContaining('it may belong to one of another data home')]);
   expect(readdirSync(root)).toEqual([orphan]);
 });
@@ -319,14 +319,14 @@ test('--fix does not overwrite a sandbox that was moved aside before, and report
   for (const word of ['first', 'second']) {
     mkdirSync(at('sandboxes', orphan), { recursive: true });
     writeFileSync(at('sandboxes', orphan, 'precious'), word);
-    await home.ok('doctor', '--fix');
+    await home.here.ok('doctor', '--fix');
   }
   const kept = readdirSync(at('aside')).map((name) => readFileSync(at('aside', name, 'precious'), 'utf8'));
   expect(kept.toSorted()).toEqual(['first', 'second']);
   rmSync(at('aside'), { recursive: true });
   writeFileSync(at('aside'), 'in the way');
   mkdirSync(at('sandboxes', orphan));
-  const { code, stdout } = await home.run('doctor', '--fix');
+  const { code, stdout } = await home.here.run('doctor', '--fix');
   expect(code).toBe(1);
   expect(stdout).toMatch(/not repaired: Cannot move it there: .*EEXIST.* Move it by hand\./);
   expect(existsSync(at('sandboxes', orphan))).toBe(true);

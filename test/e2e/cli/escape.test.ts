@@ -10,7 +10,7 @@ const PROMPT = `/say ${ESCAPES}\n/title ${ESCAPES}\n/tool write\u001b[2J notes\u
 const home = new CliHome();
 afterAll(() => home.remove());
 beforeAll(async () => {
-  await home.run('send', 'hostile', PROMPT);
+  await home.here.run('send', 'hostile', PROMPT);
 });
 
 /** Characters that must not reach a terminal: all control characters except tab and newline. */
@@ -34,14 +34,14 @@ test.each([
   ['an error that quotes it', ['show', ESCAPES]],
   ['an unknown option with it', ['send', 'x', 'y', `--${ESCAPES}`]],
 ] as const)('no control character is written by %s', async (_, args) => {
-  const { stdout, stderr } = await home.run(...args);
+  const { stdout, stderr } = await home.here.run(...args);
   expect(stdout + stderr).not.toBe('');
   expect(stdout).not.toMatch(FORBIDDEN);
   expect(stderr).not.toMatch(FORBIDDEN);
 });
 
 test('show keeps the readable words, and the record keeps the whole text', async () => {
-  const text = await home.ok('show', 'hostile');
+  const text = await home.here.ok('show', 'hostile');
   expect(text).toContain('red title link');
   expect(text).toContain('tags\\u{e0041}');
   expect(text).not.toContain('pwned');
@@ -51,7 +51,7 @@ test('show keeps the readable words, and the record keeps the whole text', async
 });
 
 test('an escape sequence that arrives in several pieces is removed, too', async () => {
-  const { stdout } = await home.run('send', 'pieces', 'a\u001b[3 1m b \u001b] 0;x \u0007 c', '--agent', 'slow');
+  const { stdout } = await home.here.run('send', 'pieces', 'a\u001b[3 1m b \u001b] 0;x \u0007 c', '--agent', 'slow');
   expect(stdout).not.toMatch(FORBIDDEN);
   expect(stdout).toMatch(/^Noted: a/);
 });

@@ -14,7 +14,7 @@ const SHOWN = Object.entries(COMMANDS).filter(([, { isHidden }]) => !isHidden);
 
 describe('help', () => {
   test('names every command, and the exit codes', async () => {
-    const text = await home.ok('--help');
+    const text = await home.here.ok('--help');
     const lines = text.split('\n').map((line) => line.trim().replace(/ {2,}/, '  '));
     for (const [name, { summary }] of SHOWN) expect(lines).toContain(`${name}  ${summary}`);
     expect(text).toMatch(/7 interrupted,\s+130\s+cancelled/);
@@ -31,8 +31,8 @@ describe('help', () => {
   });
 
   test('is also a command', async () => {
-    expect(await home.ok('help')).toBe(await home.ok('--help'));
-    expect(await home.ok('help', 'send')).toBe(await home.ok('send', '--help'));
+    expect(await home.here.ok('help')).toBe(await home.here.ok('--help'));
+    expect(await home.here.ok('help', 'send')).toBe(await home.here.ok('send', '--help'));
   });
 });
 
@@ -68,7 +68,7 @@ describe('the data home', () => {
   test('that is a file is refused in one line without a stack', async () => {
     const file = join(home.path, 'a-file');
     writeFileSync(file, 'not a directory');
-    const { code, stderr } = await home.run('list', '--home', file);
+    const { code, stderr } = await home.here.run('list', '--home', file);
     expect(code).toBe(1);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(stderr).toMatch(/^throughline: .*a-file/);
@@ -102,14 +102,14 @@ describe('the data home', () => {
         /^throughline: Cannot write to \/proc\/agents \(ENOENT\)\. Use /,
       ],
     ])('is refused: %j', async (args, sentence) => {
-      expect(await home.run(...args)).toMatchObject({ code: 1, stderr: expect.stringMatching(sentence) });
+      expect(await home.here.run(...args)).toMatchObject({ code: 1, stderr: expect.stringMatching(sentence) });
     });
 
     test('is also refused for sandboxes', async () => {
       const settings = join(home.path, 'sandboxes.json');
       const agents = { scripted: { adapter: 'scripted' } };
       writeFileSync(settings, JSON.stringify({ agents, defaultAgent: 'scripted', sandbox: { root: '/proc/nowhere' } }));
-      const { code, stderr } = await home.run('send', 'x', 'hello', '--config', settings);
+      const { code, stderr } = await home.here.run('send', 'x', 'hello', '--config', settings);
       expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot create the sandbox directory \/proc\/nowhere/)]);
     });
   });
@@ -125,7 +125,7 @@ describe('the data home', () => {
 test('invalid settings are refused with the name of the setting', async () => {
   const file = join(home.path, 'broken.json');
   writeFileSync(file, '{"agents":{"x":{"adapter":"none"}}}');
-  const { code, stderr } = await home.run('list', '--config', file, '--json');
+  const { code, stderr } = await home.here.run('list', '--config', file, '--json');
   expect(code).toBe(2);
   expect(JSON.parse(stderr).error).toMatchObject({
     code: 'invalid',

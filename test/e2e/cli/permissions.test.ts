@@ -20,7 +20,7 @@ async function toolRan(key: string): Promise<boolean> {
 async function openPermission(key: string): Promise<{ id: string }> {
   let found: { id: string }[] = [];
   await until(async () => {
-    found = (await home.run('permissions', key, '--json')).stdout
+    found = (await home.here.run('permissions', key, '--json')).stdout
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line));
@@ -32,16 +32,16 @@ async function openPermission(key: string): Promise<{ id: string }> {
 
 describe('without a terminal', () => {
   test('a permission is denied at once, and the agent continues without it', async () => {
-    const { code, stdout, stderr } = await home.run('send', 'denied', QUESTION);
+    const { code, stdout, stderr } = await home.here.run('send', 'denied', QUESTION);
     expect(code).toBe(0);
     expect(stdout).toBe('Permission denied: write the notes.\n');
     expect(stderr).toContain('permission asked: write the notes');
     expect(stderr).toContain('permission denied: nobody can answer here');
     expect(await toolRan('denied')).toBe(false);
-    expect(await home.ok('show', 'denied')).toContain('\ndenied: write the notes (nobody can answer here)\n');
-    const result = (await home.lines('send', 'denied', QUESTION)).at(-1);
+    expect(await home.here.ok('show', 'denied')).toContain('\ndenied: write the notes (nobody can answer here)\n');
+    const result = (await home.here.lines('send', 'denied', QUESTION)).at(-1);
     expect(result).toMatchObject({ denied: [{ title: 'write the notes', reason: 'nobody can answer here' }] });
-    const [, last] = await home.lines('permissions', 'denied', '--all');
+    const [, last] = await home.here.lines('permissions', 'denied', '--all');
     expect(last).toMatchObject({ state: 'denied', reason: 'nobody can answer here' });
   });
 
@@ -55,25 +55,25 @@ describe('without a terminal', () => {
     const [, id = ''] = await running.until('stderr', /"throughline answer (\S+) OPTION"/);
     expect(running.stderr).toContain('Waiting for an answer: write the notes.');
     expect(await openPermission(key)).toMatchObject({ id, title: 'write the notes', state: 'open' });
-    expect((await home.run('answer', id, 'perhaps')).code).toBe(2);
-    await home.ok('answer', id, answer);
+    expect((await home.here.run('answer', id, 'perhaps')).code).toBe(2);
+    await home.here.ok('answer', id, answer);
     expect((await running.ended).code).toBe(0);
     expect(await toolRan(key)).toBe(allowed);
-    expect((await home.run('answer', id, 'allow')).code).toBe(1);
-    const [answered] = await home.lines('permissions', key, '--all');
+    expect((await home.here.run('answer', id, 'allow')).code).toBe(1);
+    const [answered] = await home.here.lines('permissions', key, '--all');
     expect(answered).toMatchObject({ id, state: 'answered', answeredBy: 'local' });
   });
 
   test('only the owner can answer a permission', async () => {
     const running = home.start(['send', 'owned', QUESTION, '--permissions', 'ask', '--as', 'owner']);
     const [, id = ''] = await running.until('stderr', /"throughline answer (\S+) OPTION"/);
-    expect((await home.run('answer', id, 'allow', '--as', 'thief')).code).toBe(4);
-    await home.ok('answer', id, 'deny', '--as', 'owner');
+    expect((await home.here.run('answer', id, 'allow', '--as', 'thief')).code).toBe(4);
+    await home.here.ok('answer', id, 'deny', '--as', 'owner');
     expect((await running.ended).stdout).toBe('Permission denied: write the notes.\n');
   });
 
   test('no permission is listed if none was asked', async () => {
-    const { code, stdout, stderr } = await home.run('permissions');
+    const { code, stdout, stderr } = await home.here.run('permissions');
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'No question waits for an answer.\n' });
   });
 });
@@ -95,7 +95,7 @@ describe('at a terminal', () => {
     const terminal = inTerminal(home, ['send', 'tty-other', QUESTION]);
     if (terminal === null) return context.skip('needs the program "script" to make a terminal');
     await terminal.until(/The agent asks: write the notes/);
-    await home.ok('answer', (await openPermission('tty-other')).id, 'deny');
+    await home.here.ok('answer', (await openPermission('tty-other')).id, 'deny');
     expect((await terminal.ended).code).toBe(0);
     expect(await toolRan('tty-other')).toBe(false);
   });

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
-import { compose } from '../../../src/compose.ts';
-import type { Parts } from '../../../src/faces/cli/cli.ts';
+import { composeCli } from '../../../src/compose-cli.ts';
 import { DONE } from '../../../src/faces/cli/exit-codes.ts';
 import { run } from '../../../src/faces/cli/run.ts';
 import { systemClock } from '../../../src/host/clock.ts';
@@ -70,9 +69,7 @@ export class CliHome {
 
   /** Runs a command, expects the exit code 0, and returns its stdout. */
   async ok(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await this.run(...args);
-    expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
-    return stdout;
+    return expectDone(args, await this.run(...args));
   }
 
   /** The same with `--json`. Returns every line, parsed. */
@@ -81,18 +78,16 @@ export class CliHome {
     return parseLines(await this.ok(...args, '--json'));
   }
 
-  /** What `show --json` prints. It runs in this process, which takes a tenth of the time, because many tests check a command with it. */
+  /**
+   * The same in this process, with the parts that the executable has: for tests of what a command does, and not of its process. It takes a
+   * tenth of the time. The command cannot read stdin or use a server, and its directory is that of the tests.
+   */
+  readonly here = new CommandsHere(this);
+
+  /** What `show --json` prints. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
   async show(key: string): Promise<any> {
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const open: Parts['open'] = async ({ home = '', config = '', looks }) =>
-      (await compose({ home, config, ...(looks && { looks }), engine: { maxWarm: 0 } })).engine;
-    const args = ['show', key, '--json', '--home', join(this.path, 'home'), '--config', this.config];
-    const options = { version: 'test', stdout, stderr, env: {}, clock: systemClock };
-    const code = await run(args, { ...options, parts: { open } as Parts });
-    for (const stream of [stdout, stderr]) stream.end();
-    expect({ code, stderr: code === DONE ? '' : await text(stderr) }).toEqual({ code: DONE, stderr: '' });
-    const [view, ...others] = parseLines(await text(stdout));
+    const [view, ...others] = await this.here.lines('show', key, '--embedded');
     expect(others).toEqual([]);
     return view;
   }
@@ -102,6 +97,45 @@ export class CliHome {
     await Promise.all([...this.#running].map((running) => running.ended));
     rmSync(this.path, { recursive: true, force: true, maxRetries: 20 });
   }
+}
+
+/** Runs commands in this process, on the data home and with the settings of a `CliHome`. */
+class CommandsHere {
+  readonly #home: CliHome;
+
+  constructor(home: CliHome) {
+    this.#home = home;
+  }
+
+  async run(...args: string[]): Promise<Ended> {
+    if (args.includes('-'))
+      throw new Error('A command in this process cannot read stdin. Start the executable instead.');
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const printed = [text(stdout), text(stderr)] as const;
+    const env = this.#home.environment();
+    const usual = { '--home': env.THROUGHLINE_HOME ?? '', '--config': env.THROUGHLINE_CONFIG ?? '' };
+    const globals = Object.entries(usual).flatMap((option) => (args.includes(option[0]) ? [] : option));
+    const version = 'test';
+    const parts = composeCli({ env, version });
+    const options = { parts, version, stdout, stderr, env, clock: systemClock };
+    const code = await run(args.toSpliced(1, 0, ...globals), options);
+    for (const stream of [stdout, stderr]) stream.end();
+    return { code, signal: null, stdout: await printed[0], stderr: await printed[1] };
+  }
+
+  async ok(...args: string[]): Promise<string> {
+    return expectDone(args, await this.run(...args));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
+  async lines(...args: string[]): Promise<any[]> {
+    return parseLines(await this.ok(...args, '--json'));
+  }
+}
+
+function expectDone(args: readonly string[], { code, stdout, stderr }: Ended): string {
+  expect({ args, code, stderr: code === DONE ? '' : stderr }).toEqual({ args, code: DONE, stderr: '' });
+  return stdout;
 }
 
 /** Variables with which the executable runs this code first. Programs that it starts do not run it. */

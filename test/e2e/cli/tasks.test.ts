@@ -13,7 +13,7 @@ afterEach(() => home.remove());
 
 test('the agent works on a goal until its gate passes; the result is on stdout, the progress on stderr', async () => {
   const gate = 'test $(wc -l < log) -ge 2 || { echo "/tool append log"; exit 3; }';
-  const { code, stdout, stderr } = await home.run(
+  const { code, stdout, stderr } = await home.here.run(
     'task',
     'run',
     '/tool append log',
@@ -25,26 +25,35 @@ test('the agent works on a goal until its gate passes; the result is on stdout, 
   expect(stdout).toBe('filler  done, 2 turns of scripted: The gate passed: exit code 0.\n');
   expect(stderr).toContain('filler: gate: fail, exit code 3\n');
   expect(code).toBe(0);
-  expect(await home.ok('task', 'show', 'filler')).toContain('gate          test $(wc');
-  expect(await home.ok('task', 'usage', '--by', 'day')).toMatch(/^\d{4}-\d\d-\d\d {2}2 turns: /);
-  const report = await home.ok('task', 'report', 'filler');
+  expect(await home.here.ok('task', 'show', 'filler')).toContain('gate          test $(wc');
+  expect(await home.here.ok('task', 'usage', '--by', 'day')).toMatch(/^\d{4}-\d\d-\d\d {2}2 turns: /);
+  const report = await home.here.ok('task', 'report', 'filler');
   for (const part of ['# filler: done', '## Turns', '## Sessions', '## Gate', '## Decisions', '- lock waits: 0']) {
     expect(report).toContain(part);
   }
 });
 
 test('with --json every event is a line, numbered without gaps, and the last line is the result', async () => {
-  const { code, stdout } = await home.run('task', 'run', 'x', '--gate', 'false', '--max-iterations', '1', '--json');
+  const { code, stdout } = await home.here.run(
+    'task',
+    'run',
+    'x',
+    '--gate',
+    'false',
+    '--max-iterations',
+    '1',
+    '--json',
+  );
   expect(code).toBe(1);
   const lines = parseLines(stdout);
   expect(lines.at(-1)).toMatchObject({ kind: 'result', tasks: [{ state: 'failed' }] });
   const events = lines.slice(0, -1);
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1));
-  const [task] = parseLines(await home.ok('task', 'list', '--state', 'failed', '--json'));
-  const [report] = parseLines(await home.ok('task', 'report', task.id, '--json'));
+  const [task] = parseLines(await home.here.ok('task', 'list', '--state', 'failed', '--json'));
+  const [report] = parseLines(await home.here.ok('task', 'report', task.id, '--json'));
   expect(Object.keys(report)).toEqual(['task', 'turns', 'gates', 'decisions', 'sessions']);
   expect(report.decisions).toMatchObject([{ decision: 'give-up', code: 'iterations_spent' }]);
-  expect(await home.lines('task', 'run')).toEqual([{ kind: 'result', tasks: [] }]);
+  expect(await home.here.lines('task', 'run')).toEqual([{ kind: 'result', tasks: [] }]);
 });
 
 test('the tasks of a file run in the order of their "after"; an error in the file is reported with its line', async () => {
@@ -68,12 +77,20 @@ test('the tasks of a file run in the order of their "after"; an error in the fil
 });
 
 test('a denied permission is shown while the task runs, in its report and in show, with what to change', async () => {
-  const { code, stdout, stderr } = await home.run('task', 'run', '/ask May I?', '--gate', 'false', '--name', 'denied');
+  const { code, stdout, stderr } = await home.here.run(
+    'task',
+    'run',
+    '/ask May I?',
+    '--gate',
+    'false',
+    '--name',
+    'denied',
+  );
   expect(code).toBe(1);
   expect(stdout).toContain('Let the agent act without asking');
   expect(stderr).toMatch(/turn 1 completed \(.*\), denied: "May I\?"\n/);
-  expect(await home.ok('task', 'show', 'denied')).toContain("denied        1 of the agent's questions");
-  expect(await home.ok('task', 'report', 'denied')).toContain('| 1.1 | work | May I? | nobody can answer here |');
+  expect(await home.here.ok('task', 'show', 'denied')).toContain("denied        1 of the agent's questions");
+  expect(await home.here.ok('task', 'report', 'denied')).toContain('| 1.1 | work | May I? | nobody can answer here |');
 });
 
 test.each([
@@ -89,19 +106,19 @@ test.each([
   [['task', 'run', '--request-id', 'r'], '"--request-id" needs a goal or a file'],
   [['task', 'report', 'x', '--milestone', 'm'], 'Name tasks or a milestone'],
 ])('%j is refused with the reason', async (args, why) => {
-  const { code, stdout, stderr } = await home.run(...args);
+  const { code, stdout, stderr } = await home.here.run(...args);
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain(why);
 });
 
 test('a task that asks is retried with a message for the agent', async () => {
-  const first = await home.run('task', 'run', '/die', '--name', 'dying');
+  const first = await home.here.run('task', 'run', '/die', '--name', 'dying');
   expect([first.code, first.stdout]).toEqual([7, expect.stringContaining('dying  asking, 1 turn')]);
-  expect(await home.ok('task', 'show', 'dying')).toContain('throughline task retry');
-  const again = await home.run('task', 'retry', 'dying', '--say', 'Once more.');
+  expect(await home.here.ok('task', 'show', 'dying')).toContain('throughline task retry');
+  const again = await home.here.run('task', 'retry', 'dying', '--say', 'Once more.');
   expect(again.stdout).toContain('asking, 2 turns');
-  expect(await home.ok('task', 'cancel', 'dying')).toContain('dying  cancelled');
-  expect((await home.run('task', 'show', 'nobody')).code).toBe(4);
+  expect(await home.here.ok('task', 'cancel', 'dying')).toContain('dying  cancelled');
+  expect((await home.here.run('task', 'show', 'nobody')).code).toBe(4);
 });
 
 test('a retry after which other tasks can begin says how to continue with them', async () => {
