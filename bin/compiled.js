@@ -19,8 +19,11 @@ const { crc32 } = require('node:zlib');
 
 exports.start = start;
 
-/** @param {string} main */
-function start(main) {
+/**
+ * @param {string} main
+ * @param {(exported: any) => void} [run]
+ */
+function start(main, run) {
   withoutWarning('vm.USE_MAIN_CONTEXT_DEFAULT_LOADER');
   const caches = cachesFor(process.argv[2] ?? '');
   /** @type {Map<string, { exports: unknown }>} */
@@ -52,7 +55,8 @@ function start(main) {
     return own.exports;
   };
 
-  load(main);
+  const exported = load(main);
+  run?.(exported);
   process.once('exit', (code) => {
     // A command that was mistyped or did not work shows little of what the next one needs.
     if (code === 0) for (const [file, script] of uncached) caches.write(file, script);

@@ -18,6 +18,6 @@ function start() {
   module_.enableCompileCache();
   // Node does not strip types below node_modules, so the published package holds dist/ and no src/.
   const source = join(__dirname, '..', 'src', 'main.ts');
-  if (existsSync(source)) import(pathToFileURL(source).href);
+  if (existsSync(source)) import(pathToFileURL(source).href).then(({ main }) => main());
   else require(join(__dirname, '..', 'dist', 'main.cjs'));
 }

@@ -165,7 +165,7 @@ function asAscii(code) {
  */
 function writeEntry(folder, name, compiled, exported = []) {
   if (name in MAIN) {
-    const start = `require('../bin/compiled.js').start(require.resolve('./${compiled}'));\n`;
+    const start = `require('../bin/compiled.js').start(require.resolve('./${compiled}'), ({ main }) => main());\n`;
     writeFileSync(join(folder, `${name}.cjs`), start);
   } else if (name in THREADS) {
     writeFileSync(join(folder, `${name}.cjs`), `require('./${compiled}');\n`);

@@ -196,7 +196,7 @@ describe('the import rule', () => {
     [
       'helpers.ts',
       '',
-      'only compose.ts, compose-agents.ts, compose-cli.ts, compose-credentials.ts, compose-sandboxes.ts, connect.ts, client.ts, serve.ts, backup.ts, demo.ts, bridge.ts, main.ts, index.ts lie at the top of src',
+      'only compose.ts, compose-agents.ts, compose-credentials.ts, compose-sandboxes.ts, connect.ts, client.ts, serve.ts, backup.ts, demo.ts, bridge.ts, main.ts, index.ts lie at the top of src',
     ],
   ])('refuses in %s: %s', (path, source, why) => {
     expect(brokenImportRules(path, source)).toEqual([why]);

@@ -211,6 +211,24 @@ test('processes with the mark of a process end with it, also if it has died befo
   expect(killed).toHaveLength(3);
 });
 
+test('of the processes with a mark, the oldest ends first: the program, and then its tools', async () => {
+  const killed: number[] = [];
+  const started: Record<number, string> = { 5: '300', 20: '100', 21: '200', 22: '50' };
+  const table: ProcessTable = {
+    look: (pid) => (killed.includes(pid) ? null : { started: started[pid] ?? '', group: pid, zombie: false }),
+    *marked() {
+      for (const pid of [5, 20, 21, 22]) if (!killed.includes(pid)) yield { pid, mark: 'm' };
+      // Another process got this pid after the look at it.
+      started[22] = '400';
+    },
+    boot: () => 'b',
+    namespace: () => 'n',
+  };
+  const kill = (pid: number, signal: unknown) => void (signal === 'SIGKILL' && killed.push(pid));
+  await processesOf(table, { kill }).endMarked('m');
+  expect(killed).toEqual([20, 21, 5]);
+});
+
 test('a process that the table does not show is dead only when it cannot be signalled either', () => {
   const look = (): ProcessEntry | null => null;
   const blind: ProcessTable = { look, marked: () => [], boot: () => 'b', namespace: () => 'n' };
@@ -286,7 +304,17 @@ test('when a starter dies during the look, its program is found, and not a tool 
   const kill = () => {
     throw Object.assign(new Error('no such process'), { code: 'ESRCH' });
   };
-  expect(await processesOf(table, { place: 'here', kill }).orphans()).toMatchObject([{ pid: 20 }]);
+  const { orphans } = processesOf(table, { place: 'here', kill });
+  expect(await orphans()).toMatchObject([{ pid: 20 }]);
+  // It dies after the look: its program is found next time.
+  let isAlive = true;
+  const dying = (pid: number) => {
+    if (pid !== 9) return alive.get(pid) ?? null;
+    const entry = isAlive ? { zombie: false, started: '9', group: 9 } : null;
+    isAlive = false;
+    return entry;
+  };
+  expect(await processesOf({ ...table, look: dying }, { place: 'here', kill }).orphans()).toEqual([]);
 });
 
 test.each(['', 'x', '1:2:3', '::::::', '1:p:x:s:b:n', '1:p:%:s:b:n', '%E0%A4%A:p:1:s:b:n'])(

@@ -5,7 +5,7 @@ import { Pace } from '../flow/pace.ts';
 import type { HostProcesses } from '../ports/processes.ts';
 import { systemClock } from './clock.ts';
 import { bootsOf } from './place.ts';
-import { type Marked, machine, type ProcessTable, procfs, ps } from './process-table.ts';
+import { type Marked, machine, type ProcessEntry, type ProcessTable, procfs, ps } from './process-table.ts';
 
 const END_WAIT_MS = 5_000;
 /** How many processes `orphans` looks at in one turn of the event loop. This takes a fraction of a millisecond. */
@@ -49,8 +49,8 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
         looked += 1;
         if (looked % AT_ONCE === 0) await new Promise(setImmediate);
       }
-      // After the look: a starter that dies during it may have been alive when its program was looked at, and dead for a tool of it.
-      return leadersOf(table, found.filter(isOrphan));
+      // Once for each mark, after the look: a starter may die meanwhile. It must not count as alive for its program, and as dead for a tool.
+      return leadersOf(table, found).filter(isOrphan);
     },
     async end(identity) {
       const before = seen.status(identity);
@@ -108,13 +108,19 @@ function lookingAt(
 }
 
 /**
- * One process for each mark: the program itself, which leads its group, or a process that outlived it. A tool of the program may lead a group
- * of its own. It started later, but may have a smaller pid. If the tool was ended first, the program would continue with its result.
+ * One process for each mark: the program itself, which is the oldest, or what it has left. A tool of the program may lead a group of its own,
+ * and have a smaller pid. If the tool was ended first, the program would continue with its result.
  */
 function leadersOf<P extends ProcessIdentity & Marked>(table: ProcessTable, all: readonly P[]): P[] {
-  const oldestFirst = all.toSorted((a, b) => Number(a.started) - Number(b.started) || 0);
-  const byMark = Map.groupBy(oldestFirst, ({ mark }) => mark).values();
-  return [...byMark].flatMap((found) => found.find(({ pid }) => table.look(pid)?.group === pid) ?? found[0] ?? []);
+  const leads = ({ pid }: P) => Number(table.look(pid)?.group === pid);
+  return [...Map.groupBy(all, ({ mark }) => mark).values()].flatMap(
+    (found) => found.toSorted((a, b) => byAge(a, b) || leads(b) - leads(a))[0] ?? [],
+  );
+}
+
+/** The oldest first. 0: the system does not tell. */
+function byAge(a: Pick<ProcessEntry, 'started'>, b: Pick<ProcessEntry, 'started'>): number {
+  return Number(a.started) - Number(b.started) || 0;
 }
 
 /** With many processes a look takes longer than others may wait for the event loop. */
@@ -126,15 +132,19 @@ function markedProcesses(table: ProcessTable, kill: Kill) {
   function* ending(marks: ReadonlySet<string>): Generator<void, void> {
     const ended = new Set<number>([process.pid]);
     for (let isNew = true; isNew; ) {
-      isNew = false;
-      for (const found of table.marked()) {
-        if (found !== null && marks.has(found.mark) && !ended.has(found.pid)) {
-          isNew = true;
-          ended.add(found.pid);
-          signal(kill, found.pid, 'SIGKILL');
-        }
-        yield; // after the signal: the pid may be reused during a pause
+      const found: { readonly pid: number; readonly started: string }[] = [];
+      for (const one of table.marked()) {
+        if (one !== null && marks.has(one.mark) && !ended.has(one.pid))
+          found.push({ pid: one.pid, started: table.look(one.pid)?.started ?? '' });
+        yield;
       }
+      // A program before its tools. A pid may have been reused since the look.
+      for (const { pid, started } of found.toSorted(byAge)) {
+        ended.add(pid);
+        const now = table.look(pid)?.started ?? started;
+        if (now === started) signal(kill, pid, 'SIGKILL');
+      }
+      isNew = found.length > 0;
     }
   }
 

@@ -26,7 +26,6 @@ const LEASE_HOLDERS = ['engine', 'tasks', 'library'];
 const ENTRIES = [
   'compose.ts',
   'compose-agents.ts',
-  'compose-cli.ts',
   'compose-credentials.ts',
   'compose-sandboxes.ts',
   'connect.ts',

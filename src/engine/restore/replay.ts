@@ -1,4 +1,5 @@
 import { condensedTo, condensedWhenOpened } from '../../core/restore/condensed.ts';
+import type { Proof } from '../../core/restore/receipt.ts';
 import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession, Opened } from '../../ports/agent.ts';
@@ -26,31 +27,38 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
   if (records.length === 0) return { failure: nothingFits(dropped) };
   let spent = NOTHING_SPENT;
   let condensed = 0;
+  /** Null: the proof of the step counts. */
+  let proof: Proof | null = null;
   const passed = new PassedSessions(open, request);
   await held.lease.write(progress('replay', 0, records.length, request));
   for (const [i, record] of records.entries()) {
     if (signal.aborted) return { failure: `it was stopped before turn ${record.n} was replayed`, spent };
-    const said = await replayOne(open.session, record, passed, request);
+    const isFirst = i === 0;
+    const before = passed.last;
+    const expected = isFirst || !traits.position ? null : await open.session.position();
+    const said = await replayOne({ session: open.session, record, expected, passed, request });
     spent = addSpent(spent, { usage: said.failure === null ? counted(said.usage) : said.usage, toolsRan: said.tools });
     if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}`, spent };
     if (said.tools.length > 0 && !request.settings.allowTools) {
       const failure = `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out`;
       return { failure, spent };
     }
+    if (!isFirst && passed.last !== before && !said.followed) {
+      // The agent's session was told only some of the turns, and nothing shows whether it has the others.
+      if (traits.position || isTooWeak('none', request)) return { failure: CHANGED, spent };
+      proof = 'none';
+    }
     condensed = condensedTo(record.n, said.condensed) ?? condensed;
     await held.lease.write(progress('replay', i + 1, records.length, request));
   }
-  // The session that it is in now was told only a part of it, and nothing can show whether it has the rest.
-  const proof = passed.any && !traits.position ? 'none' : null;
-  if (proof !== null && isTooWeak(proof, request)) {
-    return {
-      failure: 'during the replay the agent changed its session, and nothing shows that it kept the context',
-      spent,
-    };
-  }
   const reopened = traits.noTools ? await withTools(open, records, request) : null;
   if (reopened && 'failure' in reopened) return { ...reopened, spent };
-  if (held.lease.lost.aborted) return { failure: 'the lease was lost' };
+  const session = reopened?.opened.session ?? null;
+  if (held.lease.lost.aborted) {
+    await session?.close();
+    return { failure: 'the lease was lost' };
+  }
+  if (session !== null && session.id !== null) await passed.named(session.id);
   const prompts = records.map(({ n, prompt }) => promptTold(n, worded(open.session, prompt)));
   const told = { turns: records.length, dropped, omitted, images, told: prompts };
   const known = { condensedTo: condensed, watermark: held.conversation.head };
@@ -58,21 +66,22 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
     ...NOTHING_DELIVERED,
     ...spent,
     ...told,
-    session: reopened?.session ?? null,
+    session,
     parent: passed.last,
-    proof,
-    condensedTo: condensedWhenOpened(known, reopened?.condensed),
+    proof: reopened?.proof === 'none' ? 'none' : proof,
+    condensedTo: condensedWhenOpened(known, reopened?.opened.condensed),
   };
 }
+
+const CHANGED = 'during the replay the agent changed its session, and nothing shows that it kept the context';
 
 /** Records the sessions that the agent named during a replay and left again. They are never used (R1). */
 class PassedSessions {
   readonly #open: OpenSession;
   readonly #request: RestoreRequest;
   #current: string | null;
+  /** Our reference of the last one; null: the agent stayed in one session. */
   last: string | null = null;
-  /** Whether the agent left any session. */
-  any = false;
 
   constructor(open: OpenSession, request: RestoreRequest) {
     this.#open = open;
@@ -84,11 +93,13 @@ class PassedSessions {
     const left = this.#current;
     this.#current = id;
     if (left === null || left === id) return;
-    const isFirst = !this.any;
-    this.any = true;
-    // A session that is in the lineage already is not recorded again.
-    if (isFirst && this.#open.ref !== null) return;
     const { held, agent } = this.#request;
+    if (this.last === null && this.#open.ref !== null) {
+      // It is in the lineage already.
+      this.last = this.#open.ref;
+      await held.putAside(agent, { ref: this.last, state: 'closed', reason: `the agent changed to ${id} in a replay` });
+      return;
+    }
     const parent = this.last ?? this.#open.parent;
     const origin = this.last === null ? this.#open.origin : 'rotated';
     const ref = crypto.randomUUID();
@@ -100,29 +111,41 @@ class PassedSessions {
   }
 }
 
-async function replayOne(
-  session: AgentSession,
-  record: TurnRecord,
-  passed: PassedSessions,
-  { signal, heard }: RestoreRequest,
-) {
+/** One prompt of a replay. `expected`: the position that it must follow; null: none. */
+interface ReplayedPrompt {
+  readonly session: AgentSession;
+  readonly record: TurnRecord;
+  readonly expected: string | null;
+  readonly passed: PassedSessions;
+  readonly request: RestoreRequest;
+}
+
+/** `followed`: the agent's storage shows that the prompt followed the expected position. */
+async function replayOne({ session, record, expected, passed, request: { signal, heard } }: ReplayedPrompt) {
   const parts = new PartsBuilder();
   let usage = NO_USAGE;
   let failure: string | null = null;
-  const request = { id: crypto.randomUUID(), content: record.prompt, expected: null, signal };
+  let followed = false;
+  const request = { id: crypto.randomUUID(), content: record.prompt, expected, signal };
   for await (const event of session.prompt(request)) {
     heard?.();
     if (event.type === 'update') parts.add(event.update);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
     else if (event.type === 'permission') session.answer(event.id, null);
     else if (event.type === 'session') await passed.named(event.id);
+    else if (event.type === 'proof') followed = expected !== null && event.proof !== 'refuted';
     else if (event.type === 'ended' && event.outcome.kind !== 'completed') {
       failure = 'message' in event.outcome ? event.outcome.message : event.outcome.kind;
     }
   }
   const tools = parts.parts().filter((part) => part.type === 'tool');
   const names = tools.map((tool) => (tool.target ? `${tool.name} ${tool.target}` : tool.name));
-  return { usage, failure, tools: names, condensed: parts.condensed };
+  return { usage, failure, tools: names, condensed: parts.condensed, followed };
+}
+
+interface Reopened {
+  readonly opened: Extract<Opened, { ok: true }>;
+  readonly proof: Proof;
 }
 
 /** The replay ran without tools; the turn itself gets them back, in place or by opening the session again. */
@@ -130,7 +153,7 @@ async function withTools(
   open: OpenSession,
   records: readonly TurnRecord[],
   request: RestoreRequest,
-): Promise<Extract<Opened, { ok: true }> | null | StepFailure> {
+): Promise<Reopened | null | StepFailure> {
   if (await open.session.allowTools()) return null;
   const { held, agent, signal, choices = {} } = request;
   const id = open.session.id;
@@ -144,7 +167,7 @@ async function withTools(
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // A replay into one process proves nothing about the next process, so this is proved as for any reopened session.
   const proof = await proveOpened(opened, position, request);
-  if (proof !== 'refuted' && !isTooWeak(proof, request)) return opened;
+  if (proof !== 'refuted' && !isTooWeak(proof, request)) return { opened, proof };
   await opened.session.close();
   return { failure: 'after the replay nothing proves that the reopened session has the context' };
 }

@@ -129,7 +129,7 @@ export interface Delivered {
   readonly session: AgentSession | null;
   /** Our reference of the last session that the agent left during a replay; null: it stayed in one. */
   readonly parent: string | null;
-  /** How well it is proved that the session has what was delivered; null: as well as what it had before. */
+  /** How well it is proved that the session has what was delivered; null: the proof of the step counts. */
   readonly proof: Proof | null;
   /** The last turn of which the agent made a summary during a replay; 0: it made none. */
   readonly condensedTo: number;

@@ -113,12 +113,14 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
     held.lease.note(progress(rung, restored, restored, request));
   }
   const omitted = addOmissions(open.omitted, delivery.omitted);
-  const condensedTo = await condensedAfter(step, open, delivery, request);
+  const { parent } = delivery;
+  const current = parent === null ? open : ({ ...open, ref: null, origin: 'rotated', parent, mirrored: 0 } as const);
+  const condensedTo = await condensedAfter(step, current, delivery, request);
   const session = delivery.session ?? open.session;
   // A replay has moved the position. What the session said in it is no part of the next turn.
   const position = step.deliver.what === 'prompts' ? await session.position() : open.position;
   return {
-    open: { ...open, session, position, dropped, omitted, condensedTo, parent: delivery.parent ?? open.parent },
+    open: { ...current, session, position, dropped, omitted, condensedTo },
     delivery: { ...delivery, unsettled: delivery.unsettled || open.unsettled === true },
     proof: delivery.proof ?? proof,
   };

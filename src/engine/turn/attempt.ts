@@ -267,8 +267,9 @@ class Attempt {
   #doubt(id: string): void {
     const { traits, restored, required } = this.#request;
     const { carried, condensed } = restored.receipt;
-    // What comes with the prompt, the new session has.
-    if (traits.position || carried + condensed === (restored.delivered?.count ?? 0)) return;
+    // The new session has what comes with the prompt. An adopted one may have more than anybody could read.
+    const isAll = carried + condensed === (restored.delivered?.count ?? 0) && !this.#open.unread;
+    if (traits.position || isAll) return;
     this.#after = 'none';
     const message = `The agent changed to the session ${id}, and nothing shows that this session has the conversation.`;
     if (required) this.#stopBecause({ code: 'context_refuted', message });

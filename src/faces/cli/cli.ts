@@ -64,7 +64,7 @@ export interface LookOptions extends GlobalOptions {
   readonly looks?: (note: string) => void;
 }
 
-/** What commands work with. `compose-cli.ts` provides it, so that this face imports no implementation. */
+/** What commands work with. `main.ts` provides it, so that this face imports no implementation. */
 export interface Parts {
   /** Opens an engine: that of a server that is named or found, else one in this process. */
   open(options: WhichEngine): Promise<Engine>;

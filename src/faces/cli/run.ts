@@ -59,7 +59,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     await checkWritten();
     return exitCode;
   } catch (error) {
-    const failure = await withSuggestion(failureOfThrown(error, argv, begun, inner), acted, parts, globals);
+    const failure = await withSuggestion(failureOfThrown(error, begun, inner), acted, parts, globals);
     // Without a command, commander has shown its help already.
     if (!(error instanceof CommanderError && error.code === 'commander.help')) {
       (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
@@ -148,17 +148,12 @@ function watchWrites(stdout: Sink): () => Promise<void> {
 }
 
 /** `begun`: the command that was named, `inner`: its subcommand; null: none was, or there is no such one. */
-function failureOfThrown(
-  error: unknown,
-  argv: readonly string[],
-  begun: Command | null,
-  inner: Command | null,
-): Failure {
+function failureOfThrown(error: unknown, begun: Command | null, inner: Command | null): Failure {
   if (error instanceof ThroughlineError) return failureOf(error);
   if (error instanceof CommanderError) {
     const named = [begun, inner].map((command) => (command === null ? '' : `${command.name()} `));
     const help = `throughline ${named.join('')}--help`;
-    return unknownSubcommand(error, argv, begun, help) ?? failureOfUse(error, help);
+    return unknownSubcommand(error, begun, help) ?? failureOfUse(error, help);
   }
   return {
     code: 'internal',
@@ -168,14 +163,9 @@ function failureOfThrown(
 }
 
 /** For a command that also acts without a subcommand, commander reports a wrong subcommand as an excess argument. Null: another error. */
-function unknownSubcommand(
-  { code }: CommanderError,
-  argv: readonly string[],
-  begun: Command | null,
-  help: string,
-): Failure | null {
+function unknownSubcommand({ code }: CommanderError, begun: Command | null, help: string): Failure | null {
   if (code !== 'commander.excessArguments' || begun === null || begun.commands.length === 0) return null;
-  const word = argv.slice(argv.indexOf(begun.name()) + 1).find((one) => !one.startsWith('-')) ?? '';
+  const [word = ''] = begun.args;
   const names = begun.commands.map((one) => one.name());
   if (names.includes(word)) return null;
   const meant = nearest(word, names);

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 
-const PROGRAM = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../../bin/throughline.js', import.meta.url));
 const home = mkdtempSync(join(tmpdir(), 'throughline-schema-'));
 const env = { PATH: process.env.PATH, HOME: home, THROUGHLINE_HOME: home };
 const agents = { ant: { adapter: 'scripted' }, bee: { adapter: 'scripted' } };

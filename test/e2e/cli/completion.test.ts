@@ -136,7 +136,7 @@ describe('completing', () => {
     await home.here.ok('complete', 'zsh', '--', 'show', '');
     expect(files()).toEqual(before);
     expect(readFileSync(join(data, 'throughline.db')).equals(database)).toBe(true);
-    await home.here.ok('complete', 'zsh', '--', '--home', 'fresh', 'show', '');
+    await home.ok('complete', 'zsh', '--', '--home', 'fresh', 'show', '');
     expect(existsSync(join(home.path, 'fresh'))).toBe(false);
   });
 
@@ -169,7 +169,7 @@ describe('completing', () => {
       ['--home', 'damaged'],
       ['--server', 'http://127.0.0.1:9'],
     ]) {
-      expect(await home.here.run('complete', 'zsh', '--', ...args, 'show', '')).toMatchObject({ code: 0, stderr: '' });
+      expect(await home.run('complete', 'zsh', '--', ...args, 'show', '')).toMatchObject({ code: 0, stderr: '' });
     }
   });
 });
@@ -183,9 +183,10 @@ describe('a misspelt name', () => {
     [['cancel', 'plian'], 4, 'Did you mean "plain"?'],
     [['keys', 'creat', 'x'], 2, "Unknown command 'creat'. Did you mean create?"],
     [['task', 'lst'], 2, "Unknown command 'lst'. Did you mean list?"],
+    [['task', '--as', 'somebody', 'lst'], 2, "Unknown command 'lst'. Did you mean list?"],
     [['shwo', 'x'], 2, "Unknown command 'shwo'. Did you mean show?"],
   ])('%j is refused with a suggestion', async (args, code, sentence) => {
-    const failed = await home.run(...args);
+    const failed = await home.here.run(...args);
     expect(failed.code).toBe(code);
     expect(failed.stderr).toContain(sentence);
   });

@@ -50,7 +50,8 @@ test('doctor reports a database that is too damaged to be opened, and says what 
 });
 
 test('doctor says that it found no problems', async () => {
-  await home.here.ok('send', 'notes', 'Hello.');
+  // Its process has ended, so an agent that it left would be found.
+  await home.ok('send', 'notes', 'Hello.');
   expect(await home.here.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
@@ -297,7 +298,7 @@ test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix de
 });
 
 test('erase --sandbox leaves nothing that doctor could find', async () => {
-  await home.here.ok('send', 'notes', 'The codeword is swordfish.');
+  await home.ok('send', 'notes', 'The codeword is swordfish.');
   const [{ conversationId: erased, remains }] = await home.here.lines('erase', 'notes', '--sandbox', '--yes');
   expect([readdirSync(at('sandboxes')), remains]).toEqual([[], []]);
   expect(findingsIn(await home.here.ok('doctor', '--json'))).toEqual([]);

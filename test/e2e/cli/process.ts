@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -5,10 +6,10 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
-import { composeCli } from '../../../src/compose-cli.ts';
 import { DONE } from '../../../src/faces/cli/exit-codes.ts';
 import { run } from '../../../src/faces/cli/run.ts';
 import { systemClock } from '../../../src/host/clock.ts';
+import { parts } from '../../../src/main.ts';
 import { PROGRAM } from '../../program.ts';
 import { AGENTS } from './agents.ts';
 
@@ -80,7 +81,8 @@ export class CliHome {
 
   /**
    * The same in this process, with the parts that the executable has: for tests of what a command does, and not of its process. It takes a
-   * tenth of the time. The command cannot read stdin or use a server, and its directory is that of the tests.
+   * tenth of the time. The command cannot read stdin or use a server, its directory is that of the tests, and `backup`, `restore` and `store` do not
+   * remove their listeners for signals.
    */
   readonly here = new CommandsHere(this);
 
@@ -108,19 +110,21 @@ class CommandsHere {
   }
 
   async run(...args: string[]): Promise<Ended> {
-    if (args.includes('-'))
-      throw new Error('A command in this process cannot read stdin. Start the executable instead.');
+    const own = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);
+    if (own.includes('-')) throw new Error('A command in this process cannot read stdin. Start the executable.');
+    const variable = Object.keys(process.env).find((name) => READ_BY_COMMANDS.test(name));
+    if (variable !== undefined) throw new Error(`Unset ${variable}: commands in this process would use it.`);
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const printed = [text(stdout), text(stderr)] as const;
+    const printed = Promise.all([text(stdout), text(stderr)]);
     const env = this.#home.environment();
     const usual = { '--home': env.THROUGHLINE_HOME ?? '', '--config': env.THROUGHLINE_CONFIG ?? '' };
-    const globals = Object.entries(usual).flatMap((option) => (args.includes(option[0]) ? [] : option));
-    const version = 'test';
-    const parts = composeCli({ env, version });
-    const options = { parts, version, stdout, stderr, env, clock: systemClock };
-    const code = await run(args.toSpliced(1, 0, ...globals), options);
+    const isGiven = (option: string) => own.some((word) => word === option || word.startsWith(`${option}=`));
+    const globals = Object.entries(usual).flatMap((option) => (isGiven(option[0]) ? [] : option));
+    const options = { parts, version: 'test', stdout, stderr, env, clock: systemClock };
+    const code = await reportingTo(stderr, () => run(args.toSpliced(1, 0, ...globals), options));
     for (const stream of [stdout, stderr]) stream.end();
-    return { code, signal: null, stdout: await printed[0], stderr: await printed[1] };
+    const [out, err] = await printed;
+    return { code, signal: null, stdout: out, stderr: err };
   }
 
   async ok(...args: string[]): Promise<string> {
@@ -132,6 +136,34 @@ class CommandsHere {
     return parseLines(await this.ok(...args, '--json'));
   }
 }
+
+const READ_BY_COMMANDS = /^THROUGHLINE_(HOME|CONFIG|STORE|SERVER|TOKEN|PLAIN_HTTP|DEBUG)$/;
+
+const stderrOfCommand = new AsyncLocalStorage<PassThrough>();
+let reporting = 0;
+
+/** What a command reports on the stderr of its process (src/host/report.ts) goes to its own stderr. */
+async function reportingTo<T>(stderr: PassThrough, act: () => Promise<T>): Promise<T> {
+  if (reporting === 0) {
+    const { write } = process.stderr;
+    restoreStderr = () => {
+      process.stderr.write = write;
+    };
+    process.stderr.write = ((...args: Parameters<typeof write>) => {
+      const own = stderrOfCommand.getStore();
+      return own === undefined ? write.apply(process.stderr, args) : own.write(String(args[0]));
+    }) as typeof write;
+  }
+  reporting += 1;
+  try {
+    return await stderrOfCommand.run(stderr, act);
+  } finally {
+    reporting -= 1;
+    if (reporting === 0) restoreStderr();
+  }
+}
+
+let restoreStderr = () => {};
 
 function expectDone(args: readonly string[], { code, stdout, stderr }: Ended): string {
   expect({ args, code, stderr: code === DONE ? '' : stderr }).toEqual({ args, code: DONE, stderr: '' });

@@ -68,6 +68,12 @@ test('a replay into a session that has to be reopened needs a proof like any reo
   const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
   expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
   expect(turn.failure?.message).toContain('nothing proves');
+  // With the policy "auto" it is used without a proof, and not by a later turn that requires one.
+  const auto = await run(engine, 'chat', 'Hello.', { restore: { rung: 'replay', policy: 'auto' } });
+  expect(auto.receipt).toMatchObject({ rung: 'replay', proof: 'none' });
+  const { reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber']);
+  expect(receipt?.rung).toBe('transcript');
 });
 
 test('an agent that changes the id of its session, and whose storage is not read, is told the whole history again', async () => {

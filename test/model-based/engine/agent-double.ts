@@ -278,6 +278,8 @@ class SessionDouble implements AgentSession {
   }
 
   async allowTools(): Promise<boolean> {
+    if (!this.#noTools) return true;
+    if (!this.#agent.profile.toolsInPlace) return false;
     this.#noTools = false;
     return true;
   }
@@ -345,10 +347,14 @@ class SessionDouble implements AgentSession {
     const { traits, rotates } = this.#agent.profile;
     const script = delivery.script;
     await this.#step(signal);
-    const before = this.#manner.hollow === 'no' ? this.#stands() : '0 hollow';
+    const stood = this.#agent.profile.forgets ? positionOf([]) : this.#stands();
+    const before = this.#manner.hollow === 'no' ? stood : '0 hollow';
     if (this.#back !== null) this.#entries.length = this.#back.length;
     this.#back = null;
-    if (rotates === 'prompt' && this.#manner.hollow === 'no') this.#move(events);
+    if (rotates === 'prompt' && this.#manner.hollow === 'no') {
+      this.#move(events);
+      delivery.moved = !traits.position;
+    }
     this.#entries.push(`${promptedBy(id)}${promptText(content)}`);
     if (!this.#named) this.#name(events);
     if (traits.position && expected !== null) {

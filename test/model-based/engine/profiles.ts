@@ -10,10 +10,19 @@ export interface Profile {
   readonly forgets: boolean;
   /** Reports the id of a session only with its first answer. */
   readonly namesLate: boolean;
+  /** The profile without tools ends while the process runs. Otherwise the session has to be reopened. */
+  readonly toolsInPlace: boolean;
 }
 
 function profile(traits: Partial<AgentTraits>, ways: Partial<Profile> = {}): Profile {
-  return { rotates: 'never', forgets: false, namesLate: false, ...ways, traits: { ...TRAITS, ...traits } };
+  return {
+    rotates: 'never',
+    forgets: false,
+    namesLate: false,
+    toolsInPlace: true,
+    ...ways,
+    traits: { ...TRAITS, ...traits },
+  };
 }
 
 const REPLAYED = { noTools: true, resume: false, position: false };
@@ -32,6 +41,10 @@ export const PROFILES = {
   'like Claude': profile({ id: 'assigned', rehydrate: true, noTools: true, rewind: true }),
   replaying: profile(REPLAYED),
   'replaying, and forgetful with each prompt': profile(REPLAYED, { rotates: 'prompt', forgets: true }),
+  'forgetful with each prompt, and readable': profile({ noTools: true }, { rotates: 'prompt', forgets: true }),
+  'assigned and rotating': profile({ id: 'assigned', noTools: true }, { rotates: 'prompt' }),
+  'reopened after a replay': profile({ noTools: true }, { toolsInPlace: false }),
+  'reopened after a replay, unproved': profile({ noTools: true, position: false }, { toolsInPlace: false }),
 } as const;
 
 export type ProfileName = keyof typeof PROFILES;

@@ -46,7 +46,7 @@ async function everyTurnEndedOnce({ store, owner }: World, id: string, turns: re
 function nothingSentTwice(turn: Turn, deliveries: readonly Delivery[]): void {
   for (const earlier of deliveries.slice(0, -1)) {
     if (earlier.tool) throw new Error(`turn ${turn.n} was sent again after it had run a tool`);
-    if (earlier.result !== 'failed' && !earlier.refuted) {
+    if (earlier.result !== 'failed' && !earlier.refuted && !earlier.moved) {
       throw new Error(`turn ${turn.n} was sent again after an attempt that ended as ${earlier.result}`);
     }
   }

@@ -40,6 +40,8 @@ export interface Delivery {
   readonly reply: string;
   result: string;
   refuted: boolean;
+  /** The agent changed its session, and nothing shows what the new one has. The engine may stop it for that, and send the prompt again. */
+  moved: boolean;
   tool: boolean;
 }
 
@@ -96,6 +98,7 @@ export class Witness {
       reply: `reply-to-${word}-${this.deliveries.length}`,
       result: 'open',
       refuted: false,
+      moved: false,
       tool: false,
     };
     this.deliveries.push(delivery);

@@ -78,7 +78,7 @@ export class RemotePrograms implements Pick<Sandboxes, 'status' | 'end' | 'orpha
       const starter = starterOf(mark);
       if (starter?.place !== place || processes.status(starter.process) !== 'dead') return [];
       // The oldest is the program itself. If a tool was ended first, the program would continue with its result.
-      const [oldest] = found.toSorted((a, b) => Number(a.started) - Number(b.started));
+      const [oldest] = found.toSorted((a, b) => Number(a.started) - Number(b.started) || a.pid - b.pid);
       return oldest === undefined ? [] : [this.#processOf(oldest)];
     });
   }
