@@ -81,6 +81,8 @@ async function hadTheContext(
   if (delivery.foreign && traits.position)
     throw new Error(`turn ${turn.n} was sent to a session that somebody else used`);
   if (delivery.refuted || receipt.proof === 'none') return;
+  // The engine has stopped it for that, and does not use its answer.
+  if (delivery.moved && !(turn.state === 'completed' && delivery.attempt === turn.attempt)) return;
   const lacking = history
     .filter((record) => record.n < turn.n && !holds(delivery.context, record))
     .map((record) => record.n);
