@@ -80,3 +80,19 @@ test('a failed prompt is not in the context of the next attempt, also when the e
     ]);
   }
 });
+
+test('a replay during which the agent condenses, changes its session or is reopened claims no more than it has', async () => {
+  const replay = { rung: 'replay' } as const;
+  const auto = { ...replay, policy: 'auto' } as const;
+  for (const a of [
+    'replaying',
+    'replaying, and forgetful with each prompt',
+    'forgetful with each prompt, and readable',
+    'assigned and rotating',
+    'reopened after a replay',
+    'reopened after a replay, unproved',
+  ] as const) {
+    const turns = [submit(0), submit(0, { script: 'condenses' }), submit(0)];
+    await play({ a }, [...turns, submit(0, { restore: replay }), submit(0, { restore: auto }), submit(0)]);
+  }
+});

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Agent, AgentSession } from '../../../src/ports/agent.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { codewordsIn, event, refusedWith, run, until, WHICH_CODEWORDS } from '../support/conversations.ts';
@@ -140,6 +141,53 @@ test('all sessions that an agent uses during a replay are in the lineage', async
   expect(lineage.length - before).toBeGreaterThanOrEqual(3);
   expect(lineage.filter(({ state }) => state === 'closed').length).toBeGreaterThanOrEqual(2);
   expect(lineage[0]?.id).toBe(turn.sessionId);
+});
+
+test('a replay is not continued when the agent changes to a session that lacks the turns before', async () => {
+  await using home = new Home({ a: { ids: 'rotating', hollowRotation: true } });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
+  for (const word of ['amber', 'birch']) await run(engine, 'chat', `The codeword is ${word}.`);
+  const auto = { restore: { rung: 'replay', policy: 'auto' } } as const;
+  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, auto);
+  expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
+  expect(turn.failure?.message).toContain('during the replay the agent changed its session');
+});
+
+test('a session whose id we chose, and which an agent leaves during a replay, is closed, and the next ones follow it', async () => {
+  await using home = new Home({ a: { ids: 'rotating' } });
+  /** Its first session has the id that it is given, until it changes to another one. */
+  const assigned = (agent: Agent): Agent => ({
+    ...agent,
+    traits: async (sandbox) => ({ ...(await agent.traits(sandbox)), id: 'assigned' }),
+    async open(request) {
+      if (request.how.kind !== 'new') return agent.open(request);
+      const opened = await agent.open({ ...request, how: { kind: 'new', id: null } });
+      if (!opened.ok) return opened;
+      const { session } = opened;
+      const [issued, given] = [session.id, request.how.id];
+      const get = (target: AgentSession, name: keyof AgentSession) => {
+        if (name === 'id') return target.id === issued ? given : target.id;
+        const value = target[name];
+        return typeof value === 'function' ? value.bind(target) : value;
+      };
+      return { ...opened, session: new Proxy(session, { get: get as () => unknown }) };
+    },
+  });
+  const engine = await home.engine({ agent: assigned });
+  await engine.ensure({ key: 'chat' });
+  for (const word of ['amber', 'birch']) await run(engine, 'chat', `The codeword is ${word}.`);
+  const before = (await engine.sessions('chat')).length;
+  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
+  expect(receipt).toMatchObject({ rung: 'replay', carried: 2, proof: 'proved' });
+  const lineage = (await engine.sessions('chat')).slice(0, -before).toReversed();
+  const [first, second, third] = lineage;
+  expect(lineage).toMatchObject([
+    { origin: 'new', state: 'closed' },
+    { origin: 'rotated', parent: first?.id },
+    { origin: 'rotated', parent: second?.id, state: 'live' },
+  ]);
+  expect(turn.sessionId).toBe(third?.id);
 });
 
 test('close() ends a warm-up that hangs', async () => {
