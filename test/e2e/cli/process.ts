@@ -80,9 +80,9 @@ export class CliHome {
   }
 
   /**
-   * The same in this process, with the parts that the executable has: for tests of what a command does, and not of its process. It takes a
-   * tenth of the time. The command cannot read stdin or use a server, its directory is that of the tests, and `backup`, `restore` and `store` do not
-   * remove their listeners for signals.
+   * The same in this process, with the parts that the executable has: for tests of what a command does, and not of its process. The command
+   * cannot read stdin or use a server, and its directory is that of the tests. Not for `backup`, `restore` and `store`, which keep their
+   * listeners for signals until their process ends.
    */
   readonly here = new CommandsHere(this);
 
