@@ -159,7 +159,7 @@ async function composed({ home, config, store, as: owner, looks }: LookOptions, 
   return compose({ ...given({ home, config, store, owner, looks }), ...more });
 }
 
-/** Runs the command of this process. It does not call `exit`, so that all output is written before the process ends. */
+/** Runs the command of this process. After it, `exit` is not called, so that all output is written before the process ends. */
 export function main(): void {
   // A bug in a callback, which no command catches: prints one line, and the stack only with THROUGHLINE_DEBUG.
   process.on('uncaughtException', (error) => {

@@ -180,7 +180,7 @@ function rebuildingSteps({ head, traits, restore }: Situation): Step[] {
     deliver: { what: 'records', after: 0, unsettled: false },
     proof: 'counted',
   });
-  // A replay calls the model once a turn and could run tools: only when asked for, and only where tools cannot run.
+  // A replay calls the model once a turn and could run tools: only when asked for, and only where tools cannot run or are allowed to.
   if (restore.rung === 'replay' && (traits.noTools || restore.allowTools)) {
     steps.push({ rung: 'replay', open: { how: 'new' }, deliver: { what: 'prompts' }, proof: 'counted' });
   }

@@ -127,11 +127,11 @@ export interface Delivered {
   readonly toolsRan: readonly string[];
   /** The session to continue with, if it had to be opened again for the delivery; null: the same. */
   readonly session: AgentSession | null;
-  /** Our reference of the last session that the agent left during a replay; null: it stayed in one. */
+  /** Our reference of the last session that the agent left in a replay, or when it was reopened after it; null: it stayed in one. */
   readonly parent: string | null;
   /** How well it is proved that the session has what was delivered; null: the proof of the step counts. */
   readonly proof: Proof | null;
-  /** The last turn of which the agent made a summary during a replay; 0: it made none. */
+  /** The last turn of which the agent made a summary by the end of a replay; 0: it made none. */
   readonly condensedTo: number;
 }
 

@@ -32,7 +32,7 @@ describe.each([0, 50])('chunks of text that are joined for %i ms', (flushMs) => 
     expect(parts).toEqual([{ type: 'text', text: 'a😀b😀' }]);
   });
 
-  test('of two messages are not joined: half a character is replaced', async () => {
+  test('of two messages are not joined: an unpaired surrogate is replaced', async () => {
     const { written, parts } = await stored([said(`a${HIGH}`), said(`${LOW}b`, 'm2')], flushMs);
     expect(JSON.stringify(written)).not.toMatch(/\\ud/i);
     expect(parts).toEqual([{ type: 'text', text: 'a\ufffd\ufffdb' }]);

@@ -69,7 +69,7 @@ export function turns(world: World): void {
   test('another handle can read an accepted turn at once, word for word', async () => {
     const { store, site } = world;
     const id = await newConversation(store);
-    const long = `${'ä'.repeat(50_000)}\u0000\ud800 half a character`;
+    const long = `${'ä'.repeat(50_000)}\u0000\ud800 an unpaired surrogate`;
     const blocks = [
       { type: 'text', text: long },
       { type: 'text', text: '\u0000 odd' },

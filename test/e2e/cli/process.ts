@@ -31,7 +31,7 @@ export interface StartOptions {
   readonly cwd?: string;
 }
 
-/** A data home and a settings file in a temporary directory, and methods that run the real executable with them. */
+/** A data home and a settings file in a temporary directory, and methods that run the executable with them, or its commands in this process. */
 export class CliHome {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-cli-')));
   readonly config = join(this.path, 'settings.json');

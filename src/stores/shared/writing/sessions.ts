@@ -24,7 +24,7 @@ const LIVING = `
     SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)
   ORDER BY s.no`;
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE ref = ?';
-// Only when another session was used later: mostly none was, and to name `used_seq` rewrites the indexes on SQLite.
+// Only if another session was used later, which is rare. On SQLite an UPDATE that sets `used_seq` writes its indexes again.
 const USE_AGAIN = `
   UPDATE sessions SET used_seq = ? WHERE ref = ? AND used_seq < (SELECT max(n.used_seq) FROM sessions n WHERE n.conv = sessions.conv)`;
 const END_USE = 'UPDATE sessions SET used_at = ?, turns = turns + ?, usage = ? WHERE ref = ?';

@@ -55,7 +55,7 @@ async function inThread(work: CopyWork, { onProgress, signal }: BackupOptions): 
   } finally {
     signal?.removeEventListener('abort', stop);
     await thread.terminate();
-    // Only now: an error can overtake the message that starts it, and the interval would keep the program from ending.
+    // Only now: the thread's error can arrive before the message that starts the interval, which would keep the program from ending.
     clearInterval(looking);
   }
 }
