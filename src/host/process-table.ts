@@ -9,7 +9,7 @@ export interface ProcessEntry {
   readonly started: string;
   /** The process group it is in. */
   readonly group: number;
-  /** It has ended and only waits to be reaped. */
+  /** It has ended with all its threads, and only waits to be reaped. */
   readonly zombie: boolean;
 }
 
@@ -17,6 +17,8 @@ export interface ProcessEntry {
 export interface ProcessTable {
   /** Null: there is no such process, or it is hidden from us. */
   look(pid: number): ProcessEntry | null;
+  /** A look starts a program. Left out: it takes microseconds. */
+  readonly isSlow?: true;
   /**
    * The processes whose environment has a mark, and null for each of the others, so that the caller can pause between any two. Empty where
    * the system shows no environments.
@@ -39,7 +41,7 @@ const BEFORE_MARK = `\0${MARK}=`;
 export const procfs: ProcessTable = {
   look(pid) {
     try {
-      return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+      return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
     } catch {
       return null;
     }
@@ -117,6 +119,8 @@ function readEnvironment(pid: string): Buffer {
 
 const STATE = 0;
 const GROUP = 2;
+/** Field 20 of the file. */
+const THREADS = 17;
 /** Field 22 of the file: clock ticks since the boot. */
 const STARTED = 19;
 
@@ -128,7 +132,9 @@ export function parseStat(stat: string): ProcessEntry | null {
   const group = Number(fields[GROUP]);
   const state = fields[STATE];
   if (started === undefined || state === undefined || !Number.isInteger(group)) return null;
-  return { started, group, zombie: state === 'Z' || state === 'X' };
+  // A killed process of several threads is shown as a zombie for milliseconds while the others still end.
+  const zombie = (state === 'Z' || state === 'X') && Number(fields[THREADS]) <= 1;
+  return { started, group, zombie };
 }
 
 /**
@@ -154,6 +160,7 @@ export const ps: ProcessTable = {
     const line = output('ps', ['-o', 'stat=,pgid=,lstart=', '-p', String(pid)]);
     return line === null ? null : parsePs(line);
   },
+  isSlow: true,
   // Here the system shows no environments, not even to their owner.
   marked: () => [],
   // Without an id of the boot session, we use the time of the boot. It may shift when the clock is set.

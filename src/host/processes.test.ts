@@ -65,6 +65,25 @@ describe('this machine', () => {
     if (identity) expect(systemProcesses.status(identity)).toBe('dead');
   });
 
+  test.skipIf(process.platform !== 'linux')(
+    'a process whose first thread has ended is alive while another thread runs',
+    async () => {
+      const script = `
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print('ready', flush=True)
+ctypes.CDLL(None).pthread_exit(None)`;
+      const child = spawn('python3', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      children.push(child);
+      await once(child.stdout, 'data');
+      const pid = child.pid ?? 0;
+      await expect.poll(() => stateOf(pid)).toBe('Z');
+      const identity = identify(pid) as ProcessIdentity;
+      expect(systemProcesses.status(identity)).toBe('alive');
+      expect(await systemProcesses.end(identity)).toBe('ended');
+    },
+  );
+
   test('ending a process ends its group as well', async () => {
     const script = `
       const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
@@ -132,6 +151,7 @@ describe('/proc/PID/stat', () => {
 
   test('shows zombies, and is null for anything else', () => {
     expect(parseStat(`4711 (node) ${tail.replace('S', 'Z')}`)?.zombie).toBe(true);
+    expect(parseStat(`4711 (node) ${tail.replace('S', 'Z').replace('20 0 1', '20 0 2')}`)?.zombie).toBe(false);
     expect(parseStat('')).toBeNull();
     expect(parseStat('4711 (node) S 1')).toBeNull();
   });

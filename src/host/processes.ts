@@ -36,6 +36,7 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
 
   return {
     ...seen,
+    hasEnded: (child) => !table.isSlow && seen.status(child) === 'dead',
     endMarked: marked.endTogether,
     endMarkedNow: marked.endNow,
     newMark: () => formatMark(uniqueId(), { place, process: seen.self() }),

@@ -13,6 +13,8 @@ export interface Processes {
 export interface HostProcesses extends Processes {
   /** The process with this pid; null: there is none. Never null right after a spawn, before the child can be reaped. */
   identify(pid: number): ProcessIdentity | null;
+  /** Whether a child of ours has ended, also if its exit was not reported to us yet. False where asking the system is slow. */
+  hasEnded(child: ProcessIdentity): boolean;
   /**
    * Kills the process and its group, and every process with its mark, and waits until it is gone. For a dead process, kills those with
    * its mark. Another process with the same pid is never touched. `unknown`: it could not be identified, and nothing was killed.

@@ -138,6 +138,7 @@ export interface Child {
    * keeps the output open. Never rejects.
    */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  /** False as soon as its end can be seen. On another machine, that is when its exit is reported. */
   readonly alive: boolean;
   /** Signals the whole process group. Does nothing once it has ended. */
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../test/contracts/agent-sandbox.ts';
-import { isAlive, systemProcesses as processes } from '../../../test/contracts/liveness.ts';
+import { identityOf, isAlive, systemProcesses as processes } from '../../../test/contracts/liveness.ts';
 import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 import { directorySandboxes } from './directory-sandboxes.ts';
 
@@ -273,6 +273,20 @@ describe('a program', () => {
     })();
     return { child, member: Number(Buffer.from(value).toString()) };
   }
+
+  test.skipIf(process.platform !== 'linux')(
+    'that another process has killed is not alive, also before its exit was reported',
+    async () => {
+      const child = await start(await open('one'), 'setInterval(() => {}, 1000)');
+      const { pid } = identityOf(child.identity);
+      expect(child.alive).toBe(true);
+      process.kill(pid, 'SIGKILL');
+      // Without a pause for events: Node cannot report the exit meanwhile.
+      const deadline = performance.now() + 5_000;
+      while (isAlive(pid) && performance.now() < deadline);
+      expect(child.alive).toBe(false);
+    },
+  );
 
   test('is killed together with what it has started', async () => {
     const { child, member } = await family('setInterval(() => {}, 1000)');

@@ -94,7 +94,7 @@ function endWhenQuiet(output: Socket, killed: boolean): () => void {
 function asChild(
   child: Running,
   identity: ProcessIdentity,
-  { identify, endMarked, endMarkedNow }: HostProcesses,
+  { identify, hasEnded, endMarked, endMarkedNow }: HostProcesses,
 ): Child {
   const { pid, mark } = identity;
   let alive = true;
@@ -132,7 +132,8 @@ function asChild(
     stderr: child.stderr,
     exited,
     get alive() {
-      return alive;
+      // If another process has killed it, the event of its exit comes milliseconds later. A prompt must not be sent to it meanwhile.
+      return alive && !hasEnded(identity);
     },
     kill(signal) {
       if (!alive) return;

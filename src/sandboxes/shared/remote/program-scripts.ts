@@ -17,8 +17,8 @@ kill -s KILL $l 2>/dev/null; i=$((i + 1)); [ $i -lt 100 ] || return 1; sleep 0.0
 done; }
 `;
 
-/** Prints when a process started, as the kernel counts it; nothing: there is none, or it is a zombie. */
-const STARTED = `nth() { [ "$1" = Z ] || [ "$1" = X ] || { shift 19; echo "$1"; }; }
+/** Prints when a process started, as the kernel counts it; nothing: there is none, or it is a zombie without threads. */
+const STARTED = `nth() { case $1 in [ZX]) [ "\${18}" -gt 1 ] || return 0 ;; esac; shift 19; echo "$1"; }
 started() { { read -r s </proc/$1/stat; } 2>/dev/null || return 0; set -f; nth \${s##*") "}; set +f; }
 `;
 
