@@ -40,7 +40,6 @@ export const AREAS = {
     'test/e2e/stories/tasks',
     'test/e2e/cli/tasks',
     'test/e2e/client/cli-tasks',
-    'test/e2e/client/equal-tasks',
     'test/e2e/client/lost-tasks',
     'test/e2e/http/tasks',
     'test/faults/tasks/',
@@ -103,20 +102,11 @@ export const PARTS = {
 };
 
 /**
- * Files that get a process of their own: they import other test files, choose how all tests reach the engine (`reachBy`), mock a module,
- * or change the environment of every program that they start. All other files share a few processes, because to start one and load the
- * sources takes more than a second of processor time. They must restore what they change; test/shared-process.ts checks it.
+ * Files that get a process of their own: they mock a module, or change the environment of every program that they start. All other files
+ * share a few processes, because to start one and load the sources takes about three seconds of processor time. They must restore what
+ * they change; test/shared-process.ts checks it.
  */
-export const ALONE = [
-  'src/host/data-home',
-  'test/agents/kill-series/vendors',
-  'test/e2e/client/engine-by-socket',
-  'test/e2e/client/engine-by-tcp',
-  'test/e2e/client/equal',
-  'test/e2e/client/equal-tasks',
-  'test/e2e/client/tracker-by-tcp',
-  'test/e2e/client/unpaired-surrogates',
-];
+export const ALONE = ['src/host/data-home', 'test/agents/kill-series/vendors'];
 
 /**
  * Files whose temporary folders are on disk, and not in memory (scripts/test-folder.js). Memory is mounted in `/dev`, and isolated

@@ -2,6 +2,7 @@
 // later file would fail because of it.
 import fc from 'fast-check';
 import { afterAll, expect } from 'vitest';
+import { chosenWay } from './e2e/support/way.ts';
 import { seedOfRun } from './faults/harness/random.ts';
 
 // So that generated values are the same in every run of a commit.
@@ -12,6 +13,7 @@ const SET_BY_SDK = ['CLAUDE_AGENT_SDK_VERSION', 'NoDefaultCurrentDirectoryInExeP
 
 const state = () => ({
   directory: process.cwd(),
+  way: chosenWay(),
   environment: Object.fromEntries(Object.entries(process.env).filter(([name]) => !SET_BY_SDK.includes(name))),
   functions: [performance.now, Date.now, setTimeout, setInterval, process.stdout.write, process.stderr.write],
 });

@@ -1,17 +1,18 @@
 // Runs tests of the embedded engine through a server, with `fetch`.
-import { reachBy } from '../support/served.ts';
+import { testsBy } from '../support/way.ts';
 
-reachBy('tcp');
-await import('../engine/answer.test.ts');
-await import('../engine/messages.test.ts');
-await import('../engine/pinned.test.ts');
-await import('../engine/handoff.test.ts');
-await import('../engine/reading.test.ts');
-await import('../engine/erase.test.ts');
-await import('../engine/verbs.test.ts');
-await import('../engine/told.test.ts');
-await import('../engine/pending.test.ts');
-await import('../engine/queue.test.ts');
-await import('../engine/live.test.ts');
-await import('../engine/sandboxes.test.ts');
-await import('../engine/worktree.test.ts');
+await testsBy('tcp', [
+  'engine/answer',
+  'engine/messages',
+  'engine/pinned',
+  'engine/handoff',
+  'engine/reading',
+  'engine/erase',
+  'engine/verbs',
+  'engine/told',
+  'engine/pending',
+  'engine/queue',
+  'engine/live',
+  'engine/sandboxes',
+  'engine/worktree',
+]);

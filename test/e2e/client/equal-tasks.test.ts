@@ -1,14 +1,14 @@
 // Tasks embedded, over the unix socket and with `fetch`: the same calls give the same results and the same errors.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PublicTaskUsageRow } from '../../../src/core/public/task.ts';
 import { inPages } from '../../../src/flow/pages.ts';
 import type { Task, TaskEvent } from '../../../src/index.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { until } from '../../faults/harness/until.ts';
 import { Home } from '../support/home.ts';
-import { reachBy, type Way } from '../support/served.ts';
+import { reachBy, type Way } from '../support/way.ts';
 import { comparable, outcome, withoutError } from './support/same.ts';
 
 const WAYS: readonly Way[] = ['embedded', 'socket', 'tcp'];
@@ -32,6 +32,7 @@ beforeAll(async () => {
     results.set(way, { answers, errors });
   }
 });
+afterAll(() => reachBy('embedded'));
 
 test.each(['socket', 'tcp'] as const)('by %s every method returns the same as embedded', (way) => {
   expect(results.get(way)?.answers).toEqual(results.get('embedded')?.answers);

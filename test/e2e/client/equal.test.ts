@@ -2,13 +2,13 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { inPages } from '../../../src/flow/pages.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { allEvents, ended, event, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
-import { reachBy, type Way } from '../support/served.ts';
+import { reachBy, type Way } from '../support/way.ts';
 import { comparable, outcome, withoutError } from './support/same.ts';
 
 const WAYS: readonly Way[] = ['embedded', 'socket', 'tcp'];
@@ -30,6 +30,7 @@ beforeAll(async () => {
     results.set(way, { answers, errors } as Results);
   }
 });
+afterAll(() => reachBy('embedded'));
 
 test.each(['socket', 'tcp'] as const)('by %s every method returns the same as embedded', (way) => {
   expect(results.get(way)?.answers).toEqual(results.get('embedded')?.answers);

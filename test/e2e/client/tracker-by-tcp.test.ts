@@ -1,6 +1,4 @@
 // Runs the tests of the embedded tracker through a server, with `fetch`.
-import { reachBy } from '../support/served.ts';
+import { testsBy } from '../support/way.ts';
 
-reachBy('tcp');
-await import('../stories/tracker.test.ts');
-await import('../stories/tracker-misuse.test.ts');
+await testsBy('tcp', ['stories/tracker', 'stories/tracker-misuse']);

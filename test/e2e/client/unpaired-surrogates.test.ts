@@ -10,7 +10,7 @@ import { ServedHome, TOKEN } from '../http/support/served-home.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
 import { allEvents, ended, refusedWith, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
-import { reachBy, type Way } from '../support/served.ts';
+import { reachBy, type Way } from '../support/way.ts';
 
 const UNPAIRED = 'ab\ud83d';
 const WITH_INDEX = /contains an unpaired surrogate, U\+D83D at index 2\./;
@@ -48,7 +48,10 @@ describe.each<Way>(['embedded', 'tcp'])('%s: an unpaired surrogate', (way) => {
     reachBy(way);
     home = new Home();
   });
-  afterAll(() => home[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await home[Symbol.asyncDispose]();
+    reachBy('embedded');
+  });
 
   test.each(Object.keys(CALLS))('in %s is refused with its index', async (name) => {
     const { engine, tasks } = await home.open();
@@ -112,7 +115,6 @@ test('files with an unpaired surrogate are refused by the command line, with its
 });
 
 test('an unpaired surrogate of an agent is stored as U+FFFD, and a pair that comes in two chunks is joined', async () => {
-  reachBy('embedded');
   const chunk = (text: string): AgentEvent => {
     return { type: 'update', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } };
   };

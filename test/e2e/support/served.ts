@@ -18,20 +18,11 @@ import { storeTrackers } from '../../../src/library/tracker/tracker.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import type { ClientTrackers } from '../../../src/ports/tracker.ts';
-
-/** How tests reach the engine of a home: directly in this process, or through a real server. */
-export type Way = 'embedded' | 'socket' | 'tcp';
-
-let way: Way = 'embedded';
-
-/** Chooses the way for every home that this test file opens from now on. */
-export function reachBy(chosen: Way): void {
-  way = chosen;
-}
+import { chosenWay } from './way.ts';
 
 /** The engine itself, or a client of a server that has it. `onBug` is called with every error that the server logs. */
 export async function reachAsChosen(home: string, engine: Engine, onBug: (line: unknown) => void): Promise<Engine> {
-  return way === 'embedded' ? engine : serve(home, { engine }, onBug);
+  return chosenWay() === 'embedded' ? engine : serve(home, { engine }, onBug);
 }
 
 async function serve(
@@ -47,7 +38,7 @@ async function serve(
     keys: { findKey: async () => null, createLink: async () => 0, takeLink: async () => null },
     log: createLog('error', [token], onBug),
   });
-  const transport = way === 'socket' ? socketTransport(socket) : fetchTransport(server.url);
+  const transport = chosenWay() === 'socket' ? socketTransport(socket) : fetchTransport(server.url);
   const client = await connect({ transport, token });
   // The test knows only the client. So closing the client closes the server, too.
   const close = async (options: { graceMs?: number } = {}) => {
@@ -65,7 +56,7 @@ async function serve(
 
 /** The `holder` of a lock that a tracker of this process has taken. */
 export function ownHolder(): unknown {
-  return way === 'embedded' ? 'this process' : expect.stringMatching(/^client [\w-]{36}$/);
+  return chosenWay() === 'embedded' ? 'this process' : expect.stringMatching(/^client [\w-]{36}$/);
 }
 
 /** Throughline in this process, or a client of a server that has it. */
@@ -73,7 +64,7 @@ export async function openAsChosen(
   options: OpenOptions & { home: string },
   onBug: (line: unknown) => void,
 ): Promise<Throughline> {
-  if (way === 'embedded') return open(options);
+  if (chosenWay() === 'embedded') return open(options);
   const { onPermission, ...rest } = options;
   const { engine, tasks, parts } = await compose({
     ...rest,
