@@ -132,6 +132,10 @@ describe('a reader', () => {
     const requests = changeRequests(read('CONTRIBUTING.md'));
     expect(requests.length).toBeGreaterThanOrEqual(10);
     expect(requests.filter(({ paths }) => paths.length === 0)).toEqual([]);
+    const missing = requests.flatMap(({ question, paths }) =>
+      paths.filter((path) => !existsSync(join(root, path))).map((path) => `${question} ${path}`),
+    );
+    expect(missing).toEqual([]);
   });
 
   test('finds in CONTRIBUTING.md at least twenty examples of rewritten sentences', () => {
