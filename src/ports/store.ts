@@ -43,10 +43,10 @@ export interface Store
    * stand for another event than before.
    */
   log(): Promise<string>;
-  /** Stored data that was found missing when the store was opened, and that nobody has accepted yet; oldest first. */
+  /** Stored data that was found missing when the store was opened, and that nobody has acknowledged yet; oldest first. */
   losses(): Promise<Loss[]>;
-  /** A person has accepted the losses: they are not reported any more. */
-  acceptLosses(): Promise<void>;
+  /** A person has acknowledged the losses: they are not reported any more. */
+  acknowledgeLosses(): Promise<void>;
   /** What is stored of all owners, to find what crashes left behind. */
   census(): Promise<Census>;
   /** Reads a few numbers. Costs the same at any size. */

@@ -86,7 +86,7 @@ export class Access {
     this.#sayLosses();
   }
 
-  /** Until somebody accepts them, in this process or another. */
+  /** Until somebody acknowledges them, in this process or another. */
   #sayLosses(): void {
     if (this.#options.health === undefined || this.#saidLosses === false) return;
     const last = losses(this.#db).at(-1);
