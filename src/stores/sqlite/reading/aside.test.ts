@@ -31,7 +31,7 @@ test('a question is answered from a thread, which ends when it is not needed and
   expect(await search('hello')).toHaveLength(1);
 });
 
-test('what the caller did wrong is thrown as it is, and the thread goes on', async () => {
+test('what the caller did wrong is thrown as it is, and the thread continues', async () => {
   const { search } = await asked();
   await expect(search('!')).rejects.toMatchObject({ code: 'invalid', message: 'The search has no words.' });
   expect(await search('hello')).toHaveLength(1);

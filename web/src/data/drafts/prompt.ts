@@ -1,6 +1,6 @@
 import type { ContentBlock, Prompt } from 'throughline/client';
 
-/** A file that goes with a prompt. */
+/** A file that is attached to a prompt. */
 export interface Attachment {
   readonly id: string;
   readonly name: string;
