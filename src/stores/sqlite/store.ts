@@ -145,7 +145,7 @@ function history(access: Access) {
     eventsBefore: access.paging('eventsBefore', reads.eventsBefore),
     permissions: access.paging('permissions', reads.permissions),
     sessions: (...args) => sessionsInPages(access, ...args),
-    search: access.aside('search', search),
+    search: access.inThread('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
     spending: (owner, id) => access.read((db) => carryOut(db, spendingOf(owner, id, access.clock.now()))),
   } satisfies Partial<Store>;
