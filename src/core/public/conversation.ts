@@ -37,7 +37,7 @@ export interface PublicParent {
  */
 export interface PublicSummary extends ShownSummary {
   readonly conversationId: string;
-  /** Why no process runs its open turns; null: there are none, or they are run. */
+  /** Why no process runs its open turns; null: there are none, or a process runs them. */
   readonly stranded: Stranded | null;
   /** Why its open turns have not begun although a process will run them; null: they have begun or will begin soon, or there are none. */
   readonly delayed: Delayed | null;
