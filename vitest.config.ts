@@ -12,7 +12,7 @@ const LEFT_OUT = leftOut(process.env).map((start) => `${start}**`);
 
 // Sources that start a file beside them: the scripted agent, threads. Tests start the bundled ones (scripts/test-program.js), which takes
 // two thirds of the time for the agent.
-const STARTERS = /\/src\/(agents\/scripted\/adapter|stores\/sqlite\/(reading\/aside|backup\/copy))\.ts$/;
+const STARTERS = /\/src\/(agents\/scripted\/adapter|stores\/sqlite\/(reading\/long-reads|backup\/copy))\.ts$/;
 const IN_DIST = "new URL('../dist/index.cjs', 'file://' + process.env.THROUGHLINE_TEST_PROGRAM).href";
 const bundled = {
   name: 'throughline: bundled programs and threads',

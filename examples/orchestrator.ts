@@ -25,7 +25,7 @@ const { tasks: plan, duplicate } = await tl.tasks.add(
   },
   { requestId: 'release-1.0' },
 );
-console.log(duplicate ? 'going on' : `planned: ${plan.map(({ name }) => name).join(', ')}`);
+console.log(duplicate ? 'continuing' : `planned: ${plan.map(({ name }) => name).join(', ')}`);
 
 const names = new Map(plan.map(({ id, name }) => [id, name]));
 const watching = new AbortController();

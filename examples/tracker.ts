@@ -17,7 +17,7 @@ async function ask(requestId: string, prompt: string): Promise<void> {
   // end. Without a session the request is pending.
   const options = { current: true, prompt, waitMs: 60_000 };
   const { sessionId: resume, status } = await tracker.trackRequest(requestId, 'agent456', null, options);
-  console.log(`${requestId}: ${status}, going on in ${resume ?? 'a session that has no name yet'}`);
+  console.log(`${requestId}: ${status}, continuing in ${resume ?? 'a session that has no name yet'}`);
   try {
     const { reply, sessionId, inputTokens } = await callAgent(prompt, resume);
     await tracker.updateRequestSession(requestId, sessionId); // the mapping agent → session moves here

@@ -16,7 +16,7 @@ export const ENTRIES = entriesOf(JSON.parse(readFileSync(at('package.json'), 'ut
 
 const MAIN = { main: 'src/main.ts' };
 const THREADS = {
-  'aside-thread': 'src/stores/sqlite/reading/aside-thread.ts',
+  'long-reads-thread': 'src/stores/sqlite/reading/long-reads-thread.ts',
   'copy-thread': 'src/stores/sqlite/backup/copy-thread.ts',
 };
 const SCRIPTED = { 'scripted-agent': 'src/agents/scripted/scripted-agent.js' };

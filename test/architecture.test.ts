@@ -11,6 +11,7 @@ import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.
 import { longFunctions } from './architecture/long-functions.ts';
 import { brokenPageImports, isTestOfPage, unsafeMarkup } from './architecture/page-rules.ts';
 import { changeRequests, pairsBeforeAndAfter, pathsIn } from './architecture/paths.ts';
+import { replacedWords } from './architecture/plain-words.ts';
 import { impurities, runtimeCode } from './architecture/purity.ts';
 import { USES_OF_HOST, usesOfHost } from './architecture/sandbox-rules.ts';
 import { straySmallFiles } from './architecture/small-files.ts';
@@ -132,6 +133,10 @@ describe('a reader', () => {
     const requests = changeRequests(read('CONTRIBUTING.md'));
     expect(requests.length).toBeGreaterThanOrEqual(10);
     expect(requests.filter(({ paths }) => paths.length === 0)).toEqual([]);
+    const missing = requests.flatMap(({ question, paths }) =>
+      paths.filter((path) => !existsSync(join(root, path))).map((path) => `${question} ${path}`),
+    );
+    expect(missing).toEqual([]);
   });
 
   test('finds in CONTRIBUTING.md at least twenty examples of rewritten sentences', () => {
@@ -145,21 +150,12 @@ describe('a reader', () => {
   });
 
   test('finds no word that was replaced by a plain one (CONTRIBUTING.md, Plain English)', () => {
-    const replaced =
-      /\w*(?:settle|patiently|hopeless|asItShouldBe)\w*|\b(?:outlook|onward|letGo)\b|Who asks is not known|is not to be had|half a character/gi;
-    // A bell notifies: a rung is a step of the ladder, and only that.
-    const ofBells = /\bbells?\b[^.;\n]*\brung\b|\brung\b[^.;\n]*\bbells?\b|\b(?:is|are|was|were|be|been) rung\b/gi;
-    // Allowed: a state of sessions, and names of JavaScript.
-    const wordsIn = (_: string, source: string) => {
-      const text = source.replaceAll(/unsettled|allSettled|PromiseSettledResult/gi, '');
-      return [...(text.match(replaced) ?? []), ...(text.match(ofBells) ?? [])];
-    };
-    expect(wordsIn('', 'isUnsettled, settled(), await openPatiently()')).toEqual(['settled', 'openPatiently']);
-    expect(wordsIn('', 'the bell was closed and rung; it is rung twice. A receipt names its rung.')).toEqual([
-      'bell was closed and rung',
-      'is rung',
-    ]);
-    expect(report([...sources, ...pageSources], wordsIn)).toEqual([]);
+    const files = filesIn('{*,{src,web,test,docs,bench,examples,scripts}/**/*}.{ts,tsx,js,mjs,md,py}')
+      .filter((path) => !path.startsWith('test/architecture/plain-words'))
+      .map((path) => [path, read(path)] as const);
+    const paths = files.map(([path]) => path);
+    expect(paths).toEqual(expect.arrayContaining(['README.md', 'docs/http.md', 'test/program.ts', 'web/src/main.tsx']));
+    expect(report(files, replacedWords)).toEqual([]);
   });
 
   test('finds every decision in the index, numbered without gaps', () => {
@@ -348,10 +344,15 @@ describe('tracked files', () => {
 
 /** Every file that may cite a rule: sources, tests, documents. Without the tests of citations, which cite rules that do not exist. */
 function citingFiles(): string[] {
-  const pattern = '{*,{src,web,test,docs,bench,examples,scripts}/**/*}.{ts,tsx,js,mjs,md}';
-  return globSync(pattern, { cwd: root, exclude: (path) => basename(path) === 'node_modules' })
-    .map((path) => path.split(sep).join('/'))
-    .filter((path) => path !== 'test/architecture/invariants.test.ts');
+  return filesIn('{*,{src,web,test,docs,bench,examples,scripts}/**/*}.{ts,tsx,js,mjs,md}').filter(
+    (path) => path !== 'test/architecture/invariants.test.ts',
+  );
+}
+
+/** The files of a pattern, without those of packages. */
+function filesIn(pattern: string): string[] {
+  const paths = globSync(pattern, { cwd: root, exclude: (path) => basename(path) === 'node_modules' });
+  return paths.map((path) => path.split(sep).join('/'));
 }
 
 /** Every TypeScript file that has tests, or is imported by tests, with its text. */

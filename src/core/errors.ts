@@ -25,7 +25,7 @@ export const ERROR_CODES = [
   'session_locked', // another program used the agent's session for longer than we wait
   'permission_denied', // a permission was denied and the agent gave up
   'timed_out', // the turn took longer than its limit
-  'stalled', // the agent gave no sign of life for longer than the limit
+  'stalled', // the agent sent nothing for longer than the limit
   'over_budget', // a limit of spending per day is reached
   'cancelled', // a person or a program asked for it
   'interrupted', // the outcome is unknown: a process ended between sending and the end

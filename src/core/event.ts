@@ -43,7 +43,7 @@ export interface EventPayloads {
   'turn.update': { acp: number; update: Update };
   /** This attempt failed in a way that may be tried again within the turn. */
   'turn.retrying': { n: number; attempt: number; failure: Failure };
-  /** The agent gives no sign of life. `endsInMs`: when the turn is ended if nothing comes; null: never. */
+  /** The agent sends nothing. `endsInMs`: when the turn is ended if nothing comes; null: never. */
   'turn.stalled': { n: number; silentMs: number; tool: string | null; endsInMs: number | null };
   'turn.cancel_requested': { n: number; by: string };
   /**
@@ -114,7 +114,7 @@ export interface ChainCheck {
   readonly head: string;
   /** Whether the chain goes through the head that was given; left out: none was. */
   readonly kept?: boolean;
-  /** Stored events that are missing, when nobody has accepted the loss yet; left out: none is known. */
+  /** Stored events that are missing, when nobody has acknowledged the loss yet; left out: none is known. */
   readonly lost?: Pick<LostEvents, 'had' | 'has'>;
 }
 

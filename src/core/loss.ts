@@ -45,8 +45,8 @@ export const LOSS_CAUSE = 'The end of the log was cut or damaged, or an older co
 export const LOST_WHOLE =
   'Stored conversations are missing, and their keys with them: it may be one of them. "throughline doctor" names them by id; verify it by that.';
 
-export const ACCEPT_LOSS =
-  'Restore a backup that has it, or accept the loss with "throughline doctor --accept-loss"; then it is no longer reported.';
+export const ACKNOWLEDGE_LOSS =
+  'Restore a backup that has it, or acknowledge the loss with "throughline doctor --accept-loss"; then it is no longer reported.';
 
 /** What is missing in one conversation, in a sentence. */
 export function lostInWords({ had, has }: Omit<LostEvents, 'conversationId' | 'key'>): string {

@@ -15,7 +15,8 @@ export async function checkFile({ store }: DoctorParts): Promise<Finding[]> {
   const conversations = damaged.map(({ owner, id, key }) => ({
     ...found,
     subject: `conversation ${key ?? id}${owner === '' || owner === 'local' ? '' : ` of ${owner}`}`,
-    problem: 'A part of its stored data is damaged. Perhaps it cannot be read or continued. Other conversations go on.',
+    problem:
+      'A part of its stored data is damaged. Perhaps it cannot be read or continued. Other conversations continue.',
   }));
   const problem = `It is damaged: ${first}${more}. ${RESTORE_HINT} Without one, export what can still be read.`;
   return [{ ...found, subject: 'database', problem }, ...conversations];
@@ -65,9 +66,9 @@ export async function checkServer({ serverHealth }: DoctorParts): Promise<Findin
 export async function checkLosses({ store }: DoctorParts): Promise<Finding[]> {
   const found = {
     check: 'losses',
-    remedy: 'Accept it: it is no longer reported.',
+    remedy: 'Stop reporting it.',
     repairedBy: '--accept-loss',
-    repair: () => store.acceptLosses(),
+    repair: () => store.acknowledgeLosses(),
   } as const;
   return (await store.losses()).flatMap((loss) => [
     {

@@ -69,7 +69,7 @@ test.each([
   ['another program', { ...CAT, command: ['sleep', '60'] }, undefined],
   ['another environment', { ...CAT, env: {} }, undefined],
   ['another directory', CAT, '/'],
-] as const)('%s is started anew, and the one that runs is ended when nobody wants it', async (_, program, cwd) => {
+] as const)('%s is started again, and the one that runs is ended when nobody wants it', async (_, program, cwd) => {
   const earlyStart = await begun();
   expect(await spawnIn(earlyStart, program, cwd)).toBe(started[1]);
   await earlyStart.end();

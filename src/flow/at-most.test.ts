@@ -35,7 +35,7 @@ test('only so many run at a time; the next comes in order, also after a failure'
   expect(more.map(({ began }) => began())).toEqual([true, true, false]);
 });
 
-test('work that takes long goes on, and the next one begins', async () => {
+test('work that takes long continues, and the next one begins', async () => {
   const starts = new AtMost({ most: 1, longestMs: 20 });
   const [slow, next] = [work(starts), work(starts)];
   await expect.poll(() => next.began()).toBe(true);

@@ -6,7 +6,7 @@ export class AtMost {
   readonly #waiting = new Set<(mayRun: boolean) => void>();
   #running = 0;
 
-  /** `most`: how many run at a time. `longestMs`: work that takes longer goes on, and is no longer counted. */
+  /** `most`: how many run at a time. `longestMs`: work that takes longer continues, and is no longer counted. */
   constructor({ most, longestMs }: { most: number; longestMs: number }) {
     this.#most = most;
     this.#longestMs = longestMs;

@@ -85,7 +85,7 @@ describe('feeds of one stream', () => {
     expect(seqs(await taken(feeds, 7, new AbortController()), 'quick')).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('one that fails says why, and the others go on', async () => {
+  test('one that fails says why, and the others continue', async () => {
     const feeds = new Feeds(engine({ there: 2 }), null);
     feeds.set([feed('gone'), { feed: 'board', of: 'board' }, feed('there'), { ...feed('there', 3), feed: 'ahead' }]);
     const frames = await taken(feeds, 6, new AbortController());
@@ -114,7 +114,7 @@ describe('feeds of one stream', () => {
     });
     expect(seqs(frames, 'two')).toEqual([]);
     expect(seqs(frames, 'three')).toEqual([46, 47, 48, 49, 50]);
-    expect(seqs(frames, 'one')).toEqual(Array.from({ length: 50 }, (_, i) => i + 1)); // it went on as it was
+    expect(seqs(frames, 'one')).toEqual(Array.from({ length: 50 }, (_, i) => i + 1)); // it continued as it was
   });
 
   test('few read older events at a time, and all get theirs', async () => {

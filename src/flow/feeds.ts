@@ -54,7 +54,7 @@ export class Feeds {
     this.#board = board;
   }
 
-  /** Feeds whose names run already go on as they are, new ones begin, all others end. They were checked. */
+  /** Feeds whose names run already continue as they are, new ones begin, all others end. They were checked. */
   set(feeds: readonly Feed[]): void {
     const wanted = new Set(feeds.map(({ feed }) => feed));
     for (const name of this.#running.keys()) if (!wanted.has(name)) this.remove(name);

@@ -13,7 +13,7 @@ beforeEach(() => {
   file = join(folder, 'lock');
 });
 
-/** Another process that holds the file until it is told to go on. */
+/** Another process that holds the file until it is told to continue. */
 async function holder(): Promise<ChildProcessWithoutNullStreams> {
   const module = new URL('file-lock.ts', import.meta.url).href;
   const script = `
@@ -43,7 +43,7 @@ test.each(['released', 'killed'])('a lock of another process is free as soon as 
   expect(lockFile(file)).toBeNull();
   const exit = once(child, 'exit');
   if (how === 'killed') child.kill('SIGKILL');
-  else child.stdin.end('go on');
+  else child.stdin.end('continue');
   await exit;
   const held = lockFile(file);
   expect(held).not.toBeNull();

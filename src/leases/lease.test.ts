@@ -126,7 +126,7 @@ describe('a lease', () => {
     expect(commits).toEqual([{ counter: 1, names: ['noted', 'noted, too', 'written'] }]);
   });
 
-  test('goes on after what was noted during a commit, and stored with the next one', async () => {
+  test('continues after what was noted during a commit, and stored with the next one', async () => {
     const { store, commits, goOn } = slowStore();
     const lease = new Lease(FENCE, { ...PARTS, store });
     const first = lease.write(event('first'));

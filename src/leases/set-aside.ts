@@ -20,7 +20,7 @@ interface AsideParts {
 
 /**
  * Conversations, or tasks, that cannot be worked on because what is stored of them is damaged. Each is tried again, ever more rarely;
- * all others go on. The log names them; `health` only says how many there are.
+ * all others continue. The log names them; `health` only says how many there are.
  */
 export class SetAside {
   readonly #of: 'conversation' | 'task';
@@ -62,7 +62,7 @@ export class SetAside {
   #report(): void {
     const count = this.#entries.size;
     const [noun, them] = count === 1 ? [`${this.#of} is`, 'it'] : [`${this.#of}s are`, 'them'];
-    const message = `${count} ${noun} set aside, because what is stored of ${them} is damaged. The others go on.`;
+    const message = `${count} ${noun} set aside, because what is stored of ${them} is damaged. The others continue.`;
     const hint = 'The log names what is set aside, and "throughline doctor" says what is damaged.';
     const reason = count === 0 ? null : ({ code: 'storage_damaged', message, hint, unready: false } as const);
     this.#parts.health.report(`${this.#of}s set aside`, reason);

@@ -116,7 +116,7 @@ export interface Answer extends PromiseLike<TurnResult> {
   delivered(): Promise<PublicTurn>;
 }
 
-/** One turn that was submitted. `answerer`: answers its questions; null: somebody else does, or nobody. */
+/** One turn that was submitted. `answerer`: answers its questions; null: somebody else answers them, or nobody does. */
 export class SubmittedAnswer implements Answer {
   readonly accepted: Promise<Submitted>;
   readonly textStream: AsyncIterable<string> = once('textStream', () => this.#texts());

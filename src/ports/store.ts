@@ -13,11 +13,11 @@ import type { UsageStore } from './store/usage.ts';
 import type { WriteStore } from './store/writes.ts';
 
 /**
- * Where conversations are stored. The verbs are described by subject in `store/`. Every verb takes the owner it acts for; another
- * owner's things are `not_found`. Every verb is atomic, and durable when its promise resolves (R3). Each may also throw `storage_full`,
- * `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing. After `storage_gone`, its change is in a data file that is no
- * longer in its place, and is lost unless that file is put back. A page of large values is short: only an empty page is the last, unless
- * the verb says otherwise.
+ * Where conversations are stored. The verbs are described by subject in `store/`. A verb that reads or changes something of a user takes
+ * the owner it acts for; another owner's things are `not_found`. Every verb is atomic, and durable when its promise resolves (R3). Each
+ * may also throw `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing. After `storage_gone`, its
+ * change is in a data file that is no longer in its place, and is lost unless that file is put back. A page of large values is short:
+ * only an empty page is the last, unless the verb says otherwise.
  */
 export interface Store
   extends ConversationStore,
@@ -43,10 +43,10 @@ export interface Store
    * stand for another event than before.
    */
   log(): Promise<string>;
-  /** Stored data that was found missing when the store was opened, and that nobody has accepted yet; oldest first. */
+  /** Stored data that was found missing when the store was opened, and that nobody has acknowledged yet; oldest first. */
   losses(): Promise<Loss[]>;
-  /** A person has accepted the losses: they are not reported any more. */
-  acceptLosses(): Promise<void>;
+  /** A person has acknowledged the losses: they are not reported any more. */
+  acknowledgeLosses(): Promise<void>;
   /** What is stored of all owners, to find what crashes left behind. */
   census(): Promise<Census>;
   /** Reads a few numbers. Costs the same at any size. */

@@ -61,7 +61,7 @@ export interface TrackedRequest {
   readonly prompt: Prompt | null;
   readonly status: 'pending' | 'active' | 'completed' | 'failed';
   readonly createdAt: number;
-  /** Who holds its conversation; null: it has ended, or nobody does. */
+  /** Who holds its conversation; null: nobody holds it, or the request has ended. */
   readonly lock: PublicLock | null;
 }
 

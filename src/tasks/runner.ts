@@ -14,7 +14,7 @@ const COLLECT_MS = 20;
 /**
  * Claims tasks and runs them.
  *
- *   wake ──▶ claim while slots are free ──▶ run ──▶ at rest: wake again, a slot is free
+ *   wake ──▶ claim while more tasks may run ──▶ run ──▶ at rest: wake again, one more may run
  *
  * A `LeaseKeeper` renews the leases of running tasks, and frees those of dead runners.
  */

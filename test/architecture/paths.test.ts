@@ -14,14 +14,16 @@ test('questions are found with the files that their answers name', () => {
     '# Contributing',
     '## Where would I add …',
     '**1. … a store?** In `src/stores`.',
-    'And `src/compose.ts`.',
+    'And `src/compose.ts`, `package.json`, and no `Store`, `store.close` or `npm run api`.',
     '**2. … a button?** Nowhere.',
+    '**3. … a migration?** `node scripts/write.js --all` writes `current.ts`.',
     '## Style',
-    '**3. no question** `src/core/turn.ts`',
+    '**4. no question** `src/core/turn.ts`',
   ].join('\n');
   expect(changeRequests(text)).toEqual([
-    { question: '1. … a store?', paths: ['src/stores', 'src/compose.ts'] },
+    { question: '1. … a store?', paths: ['src/stores', 'src/compose.ts', 'package.json'] },
     { question: '2. … a button?', paths: [] },
+    { question: '3. … a migration?', paths: ['scripts/write.js', 'current.ts'] },
   ]);
 });
 

@@ -18,13 +18,23 @@ export function pathsIn(text: string): string[] {
   return [...new Set([...named, ...linked])].filter((path) => !/[A-Z]{4,}(?!.*\.md$)/.test(path));
 }
 
-/** The questions "Where would I add …?" of CONTRIBUTING.md, each with the files that its answer names. */
+/** The end of a name that is certainly that of a file: `store.close` is none. */
+const FILE = /^[\w./-]+\.(?:tsx?|js|json|md|txt)$/;
+
+/**
+ * The questions "Where would I add …?" of CONTRIBUTING.md, each with the files that its answer names. A file in a command counts too
+ * (`node scripts/api.js`), and one without its folder (`list.ts`): it is named so that a reader cannot find it.
+ */
 export function changeRequests(contributing: string): { question: string; paths: string[] }[] {
   const section = contributing.split('\n## ').find((part) => part.startsWith('Where would I add')) ?? '';
   return section
     .split(/^(?=\*\*\d+\. )/m)
     .slice(1)
-    .map((answer) => ({ question: answer.split('**', 2)[1] ?? '', paths: pathsIn(answer) }));
+    .map((answer) => {
+      const words = [...answer.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.split(/\s+/));
+      const paths = [...new Set([...pathsIn(answer), ...words.filter((word) => FILE.test(word))])];
+      return { question: answer.split('**', 2)[1] ?? '', paths };
+    });
 }
 
 /** How many sentences and names "Plain English" of CONTRIBUTING.md shows before and after. */

@@ -59,7 +59,7 @@ describe('the orchestrator', () => {
     expect(killed.lines.at(-1)).toBe('changelog: done. The gate passed: exit code 0.');
     const next = start();
     expect(await next.ended, next.output).toBe(0);
-    expect(next.lines[0]).toBe('going on');
+    expect(next.lines[0]).toBe('continuing');
     expect(next.output).not.toContain('changelog: retry');
     expect(next.output).toContain('version: give-up. The gate has not passed in 3 turns.');
     expect(next.lines.at(-1)).toBe('last reply: I have seen these codewords: amber.');

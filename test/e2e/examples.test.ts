@@ -63,9 +63,9 @@ test('permissions are asked and answered, and denied where nobody can answer', a
 
 test('tracker records the requests and sessions of a program that runs its agent itself', async () => {
   expect(await example('tracker.ts')).toEqual([
-    'req1: pending, going on in a session that has no name yet',
+    'req1: pending, continuing in a session that has no name yet',
     'req1: completed in abc789',
-    'req2: active, going on in abc789',
+    'req2: active, continuing in abc789',
     'req2: completed in def012',
     'sessions: abc789 → def012',
     'lock: null',

@@ -138,7 +138,7 @@ test('an infinite or very long time becomes the longest that a timer takes, beca
   expect(parts.settings).toMatchObject({ permissionMs: 2 ** 31 - 1, idleMs: 2 ** 31 - 1, maxWarm: 8 });
 });
 
-test('an owner whose name is no longer allowed can still be reached if an older version stored it, but not chosen anew', async () => {
+test('an owner whose name is no longer allowed can still be reached if an older version stored it, but not chosen again', async () => {
   await using home = new Home();
   const tl = await home.open();
   const stored = tl.engine.as('zoe\u0301', 'key 1');

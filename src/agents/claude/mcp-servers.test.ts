@@ -47,6 +47,6 @@ test('servers that did not start are named with the reason, and without secrets'
 test('a refusal is reported with Claude’s reason', async () => {
   await expect(giveServers(SERVERS, async () => ({ ok: false, error: 'what?' }))).rejects.toMatchObject({
     code: 'agent_unavailable',
-    message: 'Claude did not accept the MCP servers: what?',
+    message: 'Claude refused the MCP servers: what?',
   });
 });

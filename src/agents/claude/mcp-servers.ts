@@ -14,7 +14,7 @@ export async function giveServers(
   if (servers.length === 0) return true;
   const answer = await tell(byName(servers));
   if (answer === null) return false;
-  if (!answer.ok) throw notAccepted(withoutSecrets(answer.error, servers));
+  if (!answer.ok) throw refusedServers(withoutSecrets(answer.error, servers));
   const errors = asObject(asObject(answer.response).errors);
   const failed = Object.entries(errors).map(([name, why]) => `"${name}": ${String(why)}`);
   if (failed.length === 0) return true;
@@ -24,8 +24,8 @@ export async function giveServers(
   });
 }
 
-function notAccepted(why: string): ThroughlineError {
-  return new ThroughlineError('agent_unavailable', asSentence(`Claude did not accept the MCP servers: ${why}`), {
+function refusedServers(why: string): ThroughlineError {
+  return new ThroughlineError('agent_unavailable', asSentence(`Claude refused the MCP servers: ${why}`), {
     hint: 'Run "throughline agents install claude" for the tested version, or remove "options.mcpServers".',
   });
 }

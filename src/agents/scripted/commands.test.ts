@@ -90,7 +90,7 @@ describe('what it does', () => {
     expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
   });
 
-  test('/tool on a file that cannot be written fails as a tool, and the turn goes on', async () => {
+  test('/tool on a file that cannot be written fails as a tool, and the turn continues', async () => {
     const { events, outcome } = await ask(await open(), '/tool write no/such/dir.log');
     expect(updates(events)[1]).toMatchObject({ status: 'failed', rawOutput: expect.stringContaining('ENOENT') });
     expect(outcome.kind).toBe('completed');
@@ -121,7 +121,7 @@ describe('what it does', () => {
     expect(performance.now() - begun).toBeGreaterThan(55);
   });
 
-  test('/await goes on when the file exists, and ends when it is cancelled', async () => {
+  test('/await continues when the file exists, and ends when it is cancelled', async () => {
     const session = await open();
     const abort = new AbortController();
     const seen: AgentEvent[] = [];
@@ -146,7 +146,7 @@ describe('what it does', () => {
     return events;
   }
 
-  test('/ask: allowed, the tool runs; denied or withdrawn, it does not, and the turn goes on', async () => {
+  test('/ask: allowed, the tool runs; denied or withdrawn, it does not, and the turn continues', async () => {
     const session = await open();
     const prompt = '/ask May I?\n/tool write out.log\n/say On I go.';
     const allowed = await answered(session, prompt, 'allow');

@@ -292,7 +292,7 @@ describe('dying', () => {
 });
 
 describe('noise', () => {
-  test('/garbage is ignored, a very long line included; the turn goes on', async () => {
+  test('/garbage is ignored, a very long line included; the turn continues', async () => {
     const session = await open(agentWith({}));
     const { outcome, reply } = await ask(session, '/garbage\n/say Still here.');
     expect([outcome.kind, reply]).toEqual(['completed', 'Still here.']);

@@ -9,7 +9,7 @@ const passed = (begin: number, heard: number, noticed = false) => ({
 
 test.each([
   ['at first, the notice is next', LIMITS, passed(0, 0), { due: 'nothing', inMs: 10_000 }],
-  ['a sign of life restarts the count', LIMITS, passed(50, 4), { due: 'nothing', inMs: 6_000 }],
+  ['whatever the agent sends restarts the count', LIMITS, passed(50, 4), { due: 'nothing', inMs: 6_000 }],
   ['a silence is reported, with the time until the end', LIMITS, passed(12, 10), { due: 'notice', endsInMs: 20_000 }],
   ['the end of the turn may come sooner', LIMITS, passed(95, 10), { due: 'notice', endsInMs: 5_000 }],
   ['a silence is reported once', LIMITS, passed(12, 11, true), { due: 'nothing', inMs: 19_000 }],

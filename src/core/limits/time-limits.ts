@@ -5,9 +5,9 @@ import { about, invalidValue, type Output, object, orNull, value } from '../inpu
 export interface TimeLimits {
   /** From the moment that a worker begins the turn, including the restore. */
   readonly turnSeconds: number | null;
-  /** The turn is ended after so long without a sign of life of the agent: an update, a question, a report of any kind. */
+  /** The turn is ended when the agent has sent nothing for so long: no update, no question, no report of any kind. */
   readonly stallSeconds: number | null;
-  /** An event reports it after so long without a sign of life. */
+  /** An event reports that the agent has sent nothing for so long. */
   readonly noticeSeconds: number | null;
 }
 
@@ -24,8 +24,8 @@ const seconds = orNull(
 /** What a caller may set, in seconds; null: no limit. A limit that is left out is taken from the next level (turn, agent, settings, default). */
 export const TIMES = {
   turnSeconds: about('The turn is ended when it takes longer. Default: no limit.', seconds),
-  stallSeconds: about('The turn is ended when the agent gives no sign of life for so long. Default 1800.', seconds),
-  noticeSeconds: about('An event reports that the agent gives no sign of life for so long. Default 120.', seconds),
+  stallSeconds: about('The turn is ended when the agent sends nothing for so long. Default 1800.', seconds),
+  noticeSeconds: about('An event reports that the agent sends nothing for so long. Default 120.', seconds),
 } satisfies Record<keyof TimeLimits, unknown>;
 const TURN_TIMES = object(TIMES);
 export type TimeOverride = Output<typeof TURN_TIMES>;
@@ -88,7 +88,7 @@ function stalled(seconds: number | null, tool: string | null): Failure {
   const during = tool === null ? '' : ` while it ran ${tool}`;
   return {
     code: 'stalled',
-    message: `The agent gave no sign of life for ${inSeconds(seconds)}${during}, and the turn was ended.`,
+    message: `The agent sent nothing for ${inSeconds(seconds)}${during}, and the turn was ended.`,
     hint: `What it did is kept. "throughline retry" sends the prompt again. For tools that are silent for longer, raise stallSeconds ${RAISE}.`,
   };
 }

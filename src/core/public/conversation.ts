@@ -16,9 +16,9 @@ export interface PublicConversation extends ShownConversation {
   readonly worktree: boolean;
   /** The conversation that it was forked from; null: none. */
   readonly parent: PublicParent | null;
-  /** Why no process runs its open turns, or would run the next one; null: they are run, or would be. */
+  /** Why no process will run its turns, not even the next one; null: a process runs them, or will run the next one. */
   readonly stranded: Stranded | null;
-  /** Why its open turns have not begun although a process will run them; null: they have, or are about to. */
+  /** Why its open turns have not begun although a process will run them; null: they have begun or will begin soon, or there are none. */
   readonly delayed: Delayed | null;
 }
 
@@ -37,9 +37,9 @@ export interface PublicParent {
  */
 export interface PublicSummary extends ShownSummary {
   readonly conversationId: string;
-  /** Why no process runs its open turns; null: there are none, or they are run. */
+  /** Why no process runs its open turns; null: there are none, or a process runs them. */
   readonly stranded: Stranded | null;
-  /** Why its open turns have not begun although a process will run them; null: they have, or are about to. */
+  /** Why its open turns have not begun although a process will run them; null: they have begun or will begin soon, or there are none. */
   readonly delayed: Delayed | null;
   /** Null: no process holds it. */
   readonly lock: PublicLock | null;

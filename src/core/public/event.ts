@@ -90,7 +90,7 @@ export interface PublicEventPayloads {
   /** This attempt failed in a way that allows another one within the turn. */
   'turn.retrying': { readonly n: number; readonly attempt: number; readonly failure: Failure };
   /**
-   * The agent gives no sign of life. `tool`: what it runs; null: nothing. `endsInMs`: when the turn is ended if nothing comes;
+   * The agent sends nothing. `tool`: what it runs; null: nothing. `endsInMs`: when the turn is ended if nothing comes;
    * null: never.
    */
   'turn.stalled': {

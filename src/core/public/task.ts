@@ -23,7 +23,7 @@ export interface PublicTask extends ShownTask {
   /** The same for all tasks that were added together: the caller's request id, else an id of ours. */
   readonly planId: string;
   readonly progress: PublicTaskProgress;
-  /** Why no process works on it, and what to do; null: one does, or will, or it waits for something else. */
+  /** Why no process works on it, and what to do; null: a process works on it or soon will, or it waits for something else. */
   readonly stranded: Stranded | null;
 }
 

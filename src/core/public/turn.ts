@@ -17,9 +17,9 @@ export interface PublicTurn extends ShownTurn {
   readonly conversationId: string;
   /** Null: not sent. Once set, the prompt may have reached the agent. */
   readonly sent: PublicSent | null;
-  /** Why it is open and no process runs it; null: it has ended, is run, or is about to be. */
+  /** Why it is open and no process runs it; null: it has ended, or a process runs it or soon will. */
   readonly stranded: Stranded | null;
-  /** Why it has not begun although a process will run it; null: it has, or is about to. */
+  /** Why it has not begun although a process will run it; null: it has begun, or will begin soon. */
   readonly delayed: Delayed | null;
 }
 

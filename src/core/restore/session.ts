@@ -3,7 +3,7 @@ import type { Usage } from '../turn/usage.ts';
 import type { Omissions } from './receipt.ts';
 
 /*
- * A session is one agent's own native context: a cache of the conversation, told up to its watermark.
+ * A session is one agent's own native context: a cache of the conversation up to its watermark.
  *
  *   live ◀──▶ dormant          a process holds it / only the agent's storage does
  *     └─▶ unsettled            it saw a turn that did not complete; it is told that turn's record again with the next prompt
@@ -25,7 +25,7 @@ export interface ShownSession {
   readonly id: string;
   readonly agent: string;
   readonly origin: SessionOrigin;
-  /** The number of the last turn that it was told. */
+  /** The number of the last turn that it counts as having. Only a completed turn moves it (R9). */
   readonly watermark: number;
   /** How many turns up to the watermark it was never told, because a budget left them out. */
   readonly dropped: number;
@@ -39,7 +39,7 @@ export interface ShownSession {
   readonly usedAt: number;
 }
 
-/** Its id is ours only for an agent that takes an assigned one (R1). Its watermark moves with the turns it is told (R9). */
+/** Its id is ours only for an agent that takes an assigned one (R1). */
 export interface Session extends ShownSession {
   /** Our own reference; people are shown the agent's id. */
   readonly ref: string;

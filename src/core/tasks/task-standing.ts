@@ -14,7 +14,7 @@ export interface TaskRunnerFacts {
   readonly status: (process: ProcessIdentity) => 'alive' | 'dead' | 'unknown';
 }
 
-/** Why no process works on a queued task; null: one does, or may be about to. */
+/** Why no process works on a queued task; null: a process works on it, or may begin soon. */
 export function whyTaskStranded({ place }: Task, facts: TaskRunnerFacts): Stranded | null {
   const { here, home, takers, holders, status } = facts;
   if (holders.some((holder) => mayRun(holder, status))) return null;

@@ -23,7 +23,7 @@ export interface Standing {
   readonly holder: { readonly id: string; readonly process: ProcessIdentity; readonly expired: boolean } | null;
 }
 
-/** Why the open turns of a conversation do not run now. Both null: they run, or are about to, or there are none. */
+/** Why the open turns of a conversation do not run now. Both null: they run or will run soon, or there are none. */
 export interface Hindrance {
   readonly stranded: Stranded | null;
   readonly delayed: Delayed | null;
@@ -53,7 +53,7 @@ export interface RunnerFacts {
   readonly known: boolean;
 }
 
-/** Null: it is run, or about to be. The turns behind the oldest open one wait for the same. */
+/** Null: a process runs it, or soon will. The turns behind the oldest open one wait for the same. */
 export function whyStranded(standing: Standing, { held, taken, here, known }: RunnerFacts): Stranded | null {
   if (held) return null;
   if (standing.driver === 'tracker') return standing.turn.state === 'queued' ? null : untracked(standing);

@@ -37,7 +37,7 @@ export interface PromptFacts {
   readonly harmless: boolean;
   /** The agent says that the same prompt may work when it is sent again. */
   readonly again: boolean;
-  /** The agent did not accept the prompt: it is not part of the session. */
+  /** The agent did not take the prompt: it is not part of the session. */
   readonly untaken: boolean;
   /** How many turns of the history were put before the prompt. */
   readonly delivered: number;
@@ -64,7 +64,7 @@ export type TurnVerdict =
     };
 
 /**
- * `unsent`: nothing was sent, so it is not part of the history. `untaken`: its prompt was sent, but the agent did not accept it, which
+ * `unsent`: nothing was sent, so it is not part of the history. `untaken`: its prompt was sent, but the agent did not take it, which
  * counts as unsent. `earlier`: it ends with the result of the attempt before. `sent`: it ends with this attempt.
  */
 export type EndKind = 'unsent' | 'untaken' | 'earlier' | 'sent';

@@ -203,7 +203,7 @@ async function withSession(
     : await store.agentFor(owner, turn);
   const agent = name === null ? undefined : agents.get(name)?.agent;
   if (agent === undefined) return turn;
-  if (newSession !== undefined) await checkAcceptsId(intake.parts, agent);
+  if (newSession !== undefined) await checkTakesId(intake.parts, agent);
   const adopts = session === undefined ? null : await readAdopted(intake, owner, conversation, session, agent);
   return adopts === null ? turn : { ...turn, adopts };
 }
@@ -251,8 +251,8 @@ function usedAlready(id: string, agent: string): ThroughlineError {
   });
 }
 
-/** Throws `refused` if the agent accepts no id for a new session. The store checks whether the id is free. */
-async function checkAcceptsId({ sandboxes }: EngineParts, agent: Agent): Promise<void> {
+/** Throws `refused` if the agent takes no id for a new session. The store checks whether the id is free. */
+async function checkTakesId({ sandboxes }: EngineParts, agent: Agent): Promise<void> {
   await using sandbox = await sandboxes.probe();
   const traits = await agent.traits(sandbox);
   if (traits.id === 'assigned') return;

@@ -18,7 +18,7 @@ import {
 import { promptTold, toldByReplay, worded } from './told.ts';
 
 /**
- * Sends the earlier prompts of the person, one by one. Only if no tool can run, or if the caller accepted that tools run. The answers
+ * Sends the earlier prompts of the person, one by one. Only if no tool can run, or if the caller allows that tools run. The answers
  * belong to the restore and never become turns.
  */
 export async function replay(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {

@@ -247,7 +247,7 @@ class Attempt {
     const writes: Write[] = [open];
     if (known !== null) {
       const change = { state: 'dormant', process: null } as const;
-      writes.unshift({ write: 'change-session', ref: known, change, reason: `the agent went on as ${id}` });
+      writes.unshift({ write: 'change-session', ref: known, change, reason: `the agent continued as ${id}` });
     }
     try {
       await this.#request.held.lease.write(...writes);

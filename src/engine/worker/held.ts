@@ -337,7 +337,7 @@ export class Held {
 
   /**
    * Whether the conversation has used a session with this id before. An agent whose storage can be read does not give out an id
-   * twice; others may count their sessions anew with every process.
+   * twice; others may number their sessions from 1 again in every process.
    */
   async hasUsed(agent: Agent, sessionId: string): Promise<boolean> {
     const { owner, id } = this.conversation;

@@ -123,7 +123,7 @@ export class Serving {
     }
   }
 
-  /** Why an open turn that this process can run has not begun; null: it has, or is about to, or others run it. */
+  /** Why an open turn that this process can run has not begun; null: it has begun, will begin soon, or others run it. */
   whyDelayed({ owner, conversation, turn }: Standing): Delayed | null {
     const held = this.#holder.held.get(conversation);
     const runsHere = this.takesUp || held !== undefined || this.wanted.has(owner, conversation);

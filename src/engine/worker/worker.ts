@@ -110,7 +110,7 @@ export class Worker {
     return this.#held.has(conversation);
   }
 
-  /** Why an open turn that this process can run has not begun; null: it has, or is about to, or others run it. */
+  /** Why an open turn that this process can run has not begun; null: it has begun, will begin soon, or others run it. */
   whyDelayed(standing: Standing): Delayed | null {
     return this.#serving.whyDelayed(standing);
   }
@@ -457,7 +457,7 @@ export class Worker {
     for (const { one } of leavesFirst(warm, maxWarm)) void this.#leave(one);
   }
 
-  /** Ends its agents' processes and gives the lease back: then the conversation is claimed anew, by us or another. */
+  /** Ends its agents' processes and gives the lease back: then the conversation is claimed again, by us or another. */
   async #leave(held: Held): Promise<void> {
     this.#forget(held);
     const leaving = this.#release(held).catch((error) => this.#drop(held, 'leaving a conversation', error));

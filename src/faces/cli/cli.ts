@@ -80,7 +80,7 @@ export interface Parts {
   keys(options: LookOptions): Promise<KeyDesk>;
   /** The tasks of a data home. Its server works on them when one runs, else this process. */
   tasks(options: WhichEngine): Promise<TaskDesk>;
-  /** Looks for what crashes have left over in a data home. */
+  /** Looks for what crashes have left behind in a data home. */
   doctor(options: LookOptions): Promise<Doctor>;
   /** The agent's own sessions in a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
   nativeSessions(options: GlobalOptions, agent: string, cwd: string): Promise<NativeSession[]>;

@@ -118,7 +118,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/conversations/verify.ts'),
   },
   doctor: {
-    summary: 'find what crashes left over, and repair it',
+    summary: 'find what crashes left behind, and repair it',
     load: () => import('./commands/server/doctor.ts'),
     isLocal: true,
   },
@@ -127,7 +127,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/server/backup.ts'),
   },
   restore: {
-    summary: 'make a backup the data of this data home',
+    summary: 'replace the data of this data home with a backup',
     load: () => import('./commands/server/restore.ts'),
     isLocal: true,
   },

@@ -29,11 +29,11 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** An agent that gives no sign of life, in one line. */
+/** An agent that sends nothing, in one line. */
 export function stalledLine({ silentMs, tool, endsInMs }: PublicEventPayloads['turn.stalled']): string {
   const running = tool === null ? '' : ` while it runs ${tool}`;
   const then = endsInMs === null ? '' : `; the turn is ended in ${duration(endsInMs)} if this continues`;
-  return `no sign of life from the agent for ${duration(silentMs)}${running}${then}`;
+  return `the agent has sent nothing for ${duration(silentMs)}${running}${then}`;
 }
 
 /** In seconds up to two minutes, then in minutes. */

@@ -131,7 +131,7 @@ export class Output {
 
   /** A line beside the result: receipts, tools. Left out with `--json`, where events say the same. */
   note(...pieces: readonly Piece[]): void {
-    if (!this.#options.quiet && !this.json) this.#aside(pieces);
+    if (!this.#options.quiet && !this.json) this.#toStderr(pieces);
   }
 
   /** What we wait for, and what to do about it. With `--json`, a line `{"waiting": …}` on stderr. */
@@ -149,7 +149,7 @@ export class Output {
   /** What went wrong and what to do. Never left out. */
   failure({ code, message, hint }: Failure): void {
     if (this.json) this.#report({ error: { code, message, ...(hint && { hint }) } });
-    else this.#aside([styled('red', 'throughline: '), hint ? `${asSentence(message)} ${hint}` : message]);
+    else this.#toStderr([styled('red', 'throughline: '), hint ? `${asSentence(message)} ${hint}` : message]);
   }
 
   #report(value: object): void {
@@ -191,10 +191,10 @@ export class Output {
   /** A line of a question. Never left out: somebody waits for the answer. */
   ask(text: string): void {
     this.waitFor(null);
-    this.#aside([styled('yellow', text)]);
+    this.#toStderr([styled('yellow', text)]);
   }
 
-  #aside(pieces: readonly Piece[]): void {
+  #toStderr(pieces: readonly Piece[]): void {
     const { stdout, stderr } = this.#options;
     this.#clearWait();
     if (this.#midLine && stdout.isTTY && stderr.isTTY) this.#write(stderr, '\n');

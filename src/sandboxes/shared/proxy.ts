@@ -268,7 +268,7 @@ export class AllowlistProxy {
       upstream.write(head);
       client.pipe(upstream);
       upstream.pipe(client);
-      // If one side is cut, the other is cut as well. If one direction only ends, the other goes on.
+      // If one side is cut, the other is cut as well. If one direction only ends, the other continues.
       upstream.once('close', () => client.destroySoon());
     });
   }

@@ -121,7 +121,7 @@ function storeOn(access: Access): Store {
     log: () => access.read(async (sql) => (await sql.one<{ value: string }>(LOG))?.value ?? ''),
     // We cannot notice data that the database server loses after a commit. Its own `fsync` and backups prevent that.
     losses: async () => [],
-    acceptLosses: async () => {},
+    acknowledgeLosses: async () => {},
     census: () =>
       access.readLong('check', '', async (sql) => carryOut(sql, census((await access.times(sql)).monotonic))),
     measure: () => access.read((sql) => measure(sql, access)),

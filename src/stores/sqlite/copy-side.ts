@@ -150,6 +150,6 @@ function checkReferences(db: Database, file: string): void {
   const found = db.one<{ table: string }>('PRAGMA foreign_key_check')?.table;
   if (found === undefined) return;
   throw new ThroughlineError('storage_damaged', `A row of ${found} in ${file} refers to a row that does not exist.`, {
-    hint: 'The source is as it was. Copy it to another, empty target.',
+    hint: 'The source is unchanged. Copy it to another, empty target.',
   });
 }

@@ -20,7 +20,7 @@ import type { Database } from './file/database.ts';
 import { unlessDamaged, whileBusy } from './file/faults.ts';
 import { openDatabase } from './file/open.ts';
 import type { WriteQueue } from './file/write-queue.ts';
-import { acceptLosses, logId, losses } from './loss/losses.ts';
+import { acknowledgeLosses, logId, losses } from './loss/losses.ts';
 import { inspect } from './reading/inspect.ts';
 import { measure } from './reading/measure.ts';
 import * as reads from './reading/reads.ts';
@@ -75,7 +75,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 /** The store on an open database; its queue too, for tests that count commits. */
 export function storeOn(db: Database, options: AccessOptions): { store: Store; queue: WriteQueue } {
   const access = new Access(db, options);
-  // If it fails, or the store is closed before its end, the next one that opens it goes on.
+  // If it fails, or the store is closed before its end, the next one that opens it continues.
   endUnfinished(access).catch(() => {});
   const store: Store = {
     ...sharedVerbs(ledgerAccess(access)),
@@ -84,7 +84,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     ...history(access),
     log: access.reading(logId),
     losses: access.reading(losses),
-    acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
+    acknowledgeLosses: access.writing((tx) => acknowledgeLosses(tx.db)),
     census: () => access.read((db) => carryOut(db, census(access.clock.monotonic()))),
     measure: () => access.read((db) => measure(db, options.file, access.queue.commitTimes)),
     inspect: access.reading(inspect),
@@ -145,7 +145,7 @@ function history(access: Access) {
     eventsBefore: access.paging('eventsBefore', reads.eventsBefore),
     permissions: access.paging('permissions', reads.permissions),
     sessions: (...args) => sessionsInPages(access, ...args),
-    search: access.aside('search', search),
+    search: access.inThread('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
     spending: (owner, id) => access.read((db) => carryOut(db, spendingOf(owner, id, access.clock.now()))),
   } satisfies Partial<Store>;

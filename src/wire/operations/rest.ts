@@ -28,7 +28,7 @@ export const rest = {
   },
   examine: {
     summary:
-      'Returns what `throughline doctor` finds: damage, loss, and what crashes left over. Nothing is changed. Reads the whole store in ' +
+      'Returns what `throughline doctor` finds: damage, loss, and what crashes left behind. Nothing is changed. Reads the whole store in ' +
       'another process, so it may take a while. Only for the owner that the server was started for, because it concerns all owners.',
     scope: 'admin',
     operatorOnly: true,

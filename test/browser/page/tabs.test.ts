@@ -74,7 +74,7 @@ server.test(
     await frozenTab.evaluate(() => void document.dispatchEvent(new Event('resume')));
     await expect.poll(openStreams).toBe(1);
 
-    // A tab that hangs gets no event. After 4 seconds without a sign of life (web/src/live/hub.ts), another tab takes over.
+    // A tab that hangs gets no event. After 4 seconds without a message from it (web/src/live/hub.ts), another tab takes over.
     const hangingTab = await leaderOf(tabs);
     const hasResumed = hangingTab.evaluate(() => {
       for (const end = performance.now() + 8_000; performance.now() < end; );

@@ -252,7 +252,7 @@ function afterKill(name: string, change: (tried: Tried) => void): Damage {
       change(tried);
       await world.up();
       await tried.look();
-      // After the loss is accepted, work continues. The sandboxes of lost conversations are put aside.
+      // After the loss is acknowledged, work continues. The sandboxes of lost conversations are put aside.
       if (tried.said) await world.home.run('doctor', '--accept-loss', '--fix');
       const before = tried.turns.length;
       await tried.work(2);

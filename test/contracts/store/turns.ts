@@ -246,7 +246,7 @@ export function turns(world: World): void {
     expect(await store.findTurn(ANN, turn.id)).toMatchObject({ state: 'cancelled', failure });
   });
 
-  test('a turn whose prompt the agent did not accept counts as never sent, and is not part of the history', async () => {
+  test('a turn whose prompt the agent did not take counts as never sent, and is not part of the history', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     const unsent = { outcome: 'failed', record: null, unsent: true } as const;

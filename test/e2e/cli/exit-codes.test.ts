@@ -108,7 +108,7 @@ test('7: the agent hangs, and a limit ends the turn', async () => {
   // Eight seconds, because on a busy machine the first text of the agent can take some.
   const { code, stdout, stderr } = await home.run('send', 'hung', '/say half an answer\n/hang!', '--stall-limit', '8');
   expect({ code, stdout }).toEqual({ code: 7, stdout: 'half an answer\n' });
-  expect(stderr).toContain('Turn 1: The agent gave no sign of life for 8 seconds');
+  expect(stderr).toContain('Turn 1: The agent sent nothing for 8 seconds');
   const [turn] = (await home.show('hung')).turns;
   expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' }, reply: 'half an answer' });
 });

@@ -63,7 +63,7 @@ function servers(): void {
     const last = (await eventsUntil(a.caller, 'turn.update', answered.at(-1).seq)).at(-1).seq;
     await b.caller.ok('POST', `/turns/${hanging.id}/cancel`);
     const [first, ...others] = await eventsUntil(b.caller, 'turn.ended', last);
-    expect(first.seq, 'the stream goes on after the last number of the other').toBe(last + 1);
+    expect(first.seq, 'the stream continues after the last number of the other').toBe(last + 1);
     expect((others.at(-1) ?? first).payload.outcome).toBe('cancelled');
 
     // Behind one public address, a link may lead to either server, and the cookie has one name. Here the name contains the port.

@@ -106,7 +106,7 @@ function versions(): void {
     const refused = await home.start(['list', '--embedded'], older(home)).ended;
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
-      /has the schema \d+ of a newer Throughline\.[\s\S]*knows schemas up to \d+.*Start the newer version/,
+      /has the schema \d+ of a newer Throughline\.[\s\S]*supports schemas up to \d+.*Start the newer version/,
     );
   });
 }

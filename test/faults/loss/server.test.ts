@@ -126,7 +126,7 @@ test('a server whose log was deleted stops soon after SIGTERM, and nothing is lo
   expect((await home.show('notes')).turns).toHaveLength(1);
 });
 
-test('a log that was cut after a kill: server, verify and doctor report the loss until it is accepted', async () => {
+test('a log that was cut after a kill: server, verify and doctor report the loss until it is acknowledged', async () => {
   const killed = await serveProcess(home, '--log-level', 'warn');
   for (let i = 0; i < 10; i += 1) {
     await killed.caller.finished(
@@ -159,9 +159,9 @@ test('a log that was cut after a kill: server, verify and doctor report the loss
   const found = parseLines(looked.stdout).filter(({ check }) => check === 'losses');
   expect(found.map(({ subject }) => subject)).toEqual([expect.stringMatching(/^data, /), 'conversation notes']);
   // A repair does not hide the loss.
-  expect((await home.run('doctor', '--fix')).stdout).toContain('--accept-loss: Accept it');
+  expect((await home.run('doctor', '--fix')).stdout).toContain('--accept-loss: Stop reporting it');
 
-  expect(await home.ok('doctor', '--accept-loss')).toContain('done: Accept it');
+  expect(await home.ok('doctor', '--accept-loss')).toContain('done: Stop reporting it');
   await until('the server no longer says so', async () => (await caller.get('//healthz')).body.status === 'ok');
   await home.ok('verify', 'notes');
   server.running.kill('SIGTERM');

@@ -76,7 +76,7 @@ test('a row that is not JSON: its conversation is set aside until the row is rep
   expect(epoch, 'no loop').toBeLessThan(10);
 
   await rows("UPDATE turns SET options = '{}' WHERE options = '[{'");
-  await until('it goes on', async () => (await rows('SELECT 1 FROM turns WHERE ended_at IS NULL')).length === 0);
+  await until('it continues', async () => (await rows('SELECT 1 FROM turns WHERE ended_at IS NULL')).length === 0);
 });
 
 test('a page that PostgreSQL cannot read: the conversation on it is set aside, and the others continue', async (context) => {

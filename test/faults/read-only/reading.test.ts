@@ -123,7 +123,7 @@ for (const ends of [[], ['-shm']]) {
         .map(({ code }) => code)
         .sort(),
     ).toEqual(['storage_lost', 'storage_readonly']);
-    expect(await codeOf(parts.store.acceptLosses())).toBe('storage_readonly');
+    expect(await codeOf(parts.store.acknowledgeLosses())).toBe('storage_readonly');
     const env = { PATH: process.env.PATH ?? '', HOME: path, THROUGHLINE_HOME: home };
     const { stdout } = spawnSync(process.execPath, [PROGRAM, 'doctor', '--no-agents'], {
       env,
@@ -131,11 +131,11 @@ for (const ends of [[], ['-shm']]) {
       encoding: 'utf8',
     });
     expect(stdout).toContain('Stored data is missing');
-    // When the data is writable, the same loss is recorded, and can be accepted.
+    // When the data is writable, the same loss is recorded, and can be acknowledged.
     makeWritable();
     await engine.ensure({ key: 'other' });
     expect(await parts.store.losses()).toMatchObject([{ kind: 'tail', conversations: lost }]);
-    await parts.store.acceptLosses();
+    await parts.store.acknowledgeLosses();
     expect(await parts.store.losses()).toEqual([]);
     await engine.close();
   });

@@ -187,7 +187,7 @@ interface NamedFieldProps {
   onValue(value: string | undefined): void;
 }
 
-/** A name that the agent has announced, or any other: some agents accept names that they do not announce. */
+/** A name that the agent has announced, or any other: some agents take names that they do not announce. */
 function NamedField({ label, value, now, values, onValue }: NamedFieldProps) {
   const list = useId();
   return (

@@ -15,7 +15,7 @@ test.each([
   ['Mod+Enter sends at once', { mod: true }, {}, 'send-now'],
   ['also over suggestions', { mod: true }, { suggests: true }, 'send-now'],
   ['Enter chooses a suggestion', {}, { suggests: true }, 'choose'],
-  ['a held arrow goes on through suggestions', { key: 'ArrowDown', repeats: true }, { suggests: true }, 'next'],
+  ['a held arrow moves on through suggestions', { key: 'ArrowDown', repeats: true }, { suggests: true }, 'next'],
   ['Escape closes suggestions first', { key: 'Escape' }, { suggests: true }, 'close'],
   ['Escape asks to stop', { key: 'Escape' }, {}, 'stop'],
   ['a held Escape asks once', { key: 'Escape', repeats: true }, {}, 'nothing'],

@@ -36,12 +36,12 @@ describe('the list after its first page was read again', () => {
 
 describe('the next page', () => {
   const asked: string[] = [];
-  /** A server with five conversations, and a list that is read anew while the page is on its way. */
-  const read = async (...anew: Conversation[][]) => {
+  /** A server with five conversations, and a list that is read again while the page is on its way. */
+  const read = async (...again: Conversation[][]) => {
     asked.length = 0;
     const conversations = async ({ before: end }: { before: { id: string } }) => {
       asked.push(end.id);
-      const rows = anew.shift();
+      const rows = again.shift();
       if (rows !== undefined) useList.setState({ rows });
       return before.rows.filter(({ id }) => id < end.id);
     };
@@ -52,7 +52,7 @@ describe('the next page', () => {
       .join('');
   };
 
-  test('joins a list that was read anew meanwhile and ends as before', async () => {
+  test('joins a list that was read again meanwhile and ends as before', async () => {
     useList.setState({ rows: [row('e', 5), row('d', 4)], hasMore: true });
     expect(await read([row('e', 5), row('d', 4)])).toBe('edcba');
     expect(asked).toEqual(['d']);

@@ -91,7 +91,7 @@ function traitWords(traits: NonNullable<AgentInfo['traits']>): string[] {
     ...(traits.rehydrate ? ['sessions can be rebuilt in its storage'] : []),
     traits.position ? 'sessions can be checked' : 'sessions cannot be checked',
     ...(traits.noTools ? ['can replay without tools'] : []),
-    ...(traits.images ? ['accepts images'] : []),
+    ...(traits.images ? ['takes images'] : []),
     `context of ${count(traits.window)} tokens`,
   ];
 }

@@ -31,7 +31,7 @@ export type Message =
   | { readonly type: 'ended'; readonly conversation: string; readonly failure: Failure };
 
 export interface HubState extends LiveState {
-  /** How many events were missed while the last connection was lost. They have arrived since, or are about to. */
+  /** How many events were missed while the last connection was lost. They have arrived since, or will arrive soon. */
   readonly missed: number;
 }
 

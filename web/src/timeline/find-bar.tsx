@@ -102,7 +102,7 @@ function useSought(request: FindRequest, input: { readonly current: HTMLInputEle
       input.current?.focus();
       return input.current?.select();
     }
-    // The focus stays in the search results, so that keys can go on to the next hit.
+    // The focus stays in the search results, so that keys can move on to the next hit.
     setSought({ text: request.words, isWords: true });
     setAt(request.at);
   }, [request, input]);

@@ -31,7 +31,7 @@ export const COPILOT_QUIRKS: Quirks = {
   },
 };
 
-/** Why the model has not answered the last prompt; null: it has. */
+/** Why the model has not answered the last prompt; null: it has answered. */
 function errorIn(end: string): string | null {
   for (const line of end.trimEnd().split('\n').toReversed()) {
     // The first line of the end may be cut.

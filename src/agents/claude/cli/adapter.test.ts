@@ -167,7 +167,7 @@ test('servers are given through the input, not in arguments; without tools there
 
 test.each([
   ['fails', /An MCP server did not start\. "notes": ENOENT …$/],
-  ['refuses', /did not accept the MCP servers: no such request/],
+  ['refuses', /refused the MCP servers: no such request/],
   ['ends', /Claude ended with code 5/],
 ])('Claude is unavailable when its servers do not start: it %s', async (mode, message) => {
   await expect(connect(mode, 'new', {}, [NOTES])).rejects.toMatchObject({

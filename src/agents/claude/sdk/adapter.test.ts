@@ -210,7 +210,7 @@ test('when a server does not start or is refused, Claude is unavailable and no p
   const refuses = fakeSdk(UP, {}, () => Promise.reject(new Error('no such request')));
   expect(await failure(connect(refuses, { sandbox: watched }, { mcpServers: [NOTES] }))).toMatchObject({
     code: 'agent_unavailable',
-    message: 'Claude did not accept the MCP servers: no such request.',
+    message: 'Claude refused the MCP servers: no such request.',
   });
   expect(pids.map(isAlive)).toEqual([false, false]);
 });

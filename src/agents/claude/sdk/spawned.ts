@@ -15,7 +15,7 @@ export class SpawnedClaude extends EventEmitter {
   signalCode: NodeJS.Signals | null = null;
   /** Null: not started yet, or it could not be started. */
   child: Child | null = null;
-  /** Why it could not be started; null: it was, or is starting. */
+  /** Why it could not be started; null: it was started, or is being started. */
   fault: unknown = null;
   /** Resolves when it has ended, or could not be started. */
   readonly gone: Promise<void>;

@@ -83,13 +83,13 @@ export class ClaudeChoices {
     if (mode === undefined && this.#mode !== null) return 'reopen';
     if (mode !== undefined && mode !== this.#mode) {
       const why = await this.#set({ mode });
-      if (why !== null) return { why: `Claude did not accept the mode "${mode}": ${why}` };
+      if (why !== null) return { why: `Claude refused the mode "${mode}": ${why}` };
       this.#mode = mode;
     }
     if (effort !== this.#effort) {
       const level = effort === null ? null : String(effort);
       const why = await this.#set({ effort: level });
-      if (why !== null) return { why: `Claude did not accept the effort "${effort}": ${why}` };
+      if (why !== null) return { why: `Claude refused the effort "${effort}": ${why}` };
       this.#effort = level;
     }
     return 'set';

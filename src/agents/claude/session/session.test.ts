@@ -148,7 +148,7 @@ test('an answer without tools ends with its result; the next prompt waits until 
   expect(sent).toEqual(['p1', 'p2']);
 });
 
-test('when Claude goes on by itself while a prompt waits, it is ended and the prompt is not sent', async () => {
+test('when Claude continues by itself while a prompt waits, it is ended and the prompt is not sent', async () => {
   const one = session();
   const sent: string[] = [];
   claude.onSend = ({ uuid }) => {
@@ -312,7 +312,7 @@ test('the turn of a version that does not report its state ends with its result'
   expect((await prompt(session(), 'p1')).outcome).toEqual({ kind: 'completed', position: '1:p1' });
 });
 
-test('a session that goes on under another id is followed there, with its history', async () => {
+test('a session that continues under another id is followed there, with its history', async () => {
   write('old', null);
   const one = session({ empty: false });
   claude.onSend = ({ uuid }) => {

@@ -63,7 +63,7 @@ export function next<Prompt>(state: SessionState<Prompt>, event: SessionEvent<Pr
 export interface MessageFacts {
   /** Claude is at work: see `isWork`. */
   readonly work: boolean;
-  /** How the turn has ended, as far as its result has come; null: it has not. */
+  /** How the turn has ended, as far as Claude has reported it; null: not reported yet. */
   readonly outcome: 'completed' | 'cancelled' | 'failed' | 'lost' | null;
   /** Claude has reported after the result that it is idle. */
   readonly idle: boolean;

@@ -22,7 +22,7 @@ const LOSES_CONTEXT = {
   broken_link: true, // nothing from before it arrives (unless the parent comes later in the file, which nobody writes)
   second_root: true, // nothing from before it arrives
   duplicate_uuid: true, // one of the two is lost, unless they are the same
-  dangling_tool: true, // when the conversation went on after a call without a result, the whole answer is dropped
+  dangling_tool: true, // when the conversation continued after a call without a result, the whole answer is dropped
   open_tool: false, // the same at the end of the file: Claude adds a result that says that the call was interrupted
   time_goes_back: false, // nothing happens, and Claude's own compactions do it
   unsigned_thought: false, // arrives; the real API may refuse it

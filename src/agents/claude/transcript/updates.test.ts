@@ -109,7 +109,7 @@ describe('whether a turn came to its end', () => {
     ['a call without its result', false, [call]],
     ['a result without an answer', false, [call, result]],
     ['an answer while a tool is open', false, [call, end]],
-    ['an answer that goes on', false, [said('tool_use', text)]],
+    ['an answer that continues', false, [said('tool_use', text)]],
     ['an answer that was cut', false, [said('max_tokens', text)]],
     ['an answer of a version that does not say', false, [said(null, text)]],
     ['thoughts whose text was not written', false, [said('end_turn', thought)]],
@@ -117,7 +117,7 @@ describe('whether a turn came to its end', () => {
     ['an error of the API', false, [said('stop_sequence', text, { isApiErrorMessage: true })]],
     ['words of Claude itself', false, [assistant(text, { message: { model: '<synthetic>', content: text } })]],
     ['an interruption', false, [end, notice]],
-    ['a hook that makes it go on', false, [end, user('Go on.', { isMeta: true })]],
+    ['a hook that makes it continue', false, [end, user('Go on.', { isMeta: true })]],
   ])('%s: %j', (_, ended, entries) => {
     expect(cameToItsEnd(entries)).toBe(ended);
   });

@@ -69,7 +69,7 @@ export class Painter {
 
   /**
    * The terminal has another size. It breaks lines that are too long now, so the drawn part has more rows than were written; it is
-   * removed, to be drawn anew.
+   * removed, to be drawn again.
    */
   resize(columns: number, rows: number): string {
     const broken = (cells: number) => Math.max(1, Math.ceil(cells / columns));

@@ -76,7 +76,7 @@ test('the first prompt of a new key creates its conversation, also when the serv
   await talk.close();
 });
 
-test('when no server answers any more, this process goes on, and says so', async () => {
+test('when no server answers any more, this process continues, and says so', async () => {
   const { talk, said, seen } = await talkWith(desk([1], 'dies'), desk([1, 2], 'waits', false));
   await talk.enter(CONVERSATION);
   await expect.poll(() => seen).toEqual([1, 2]);

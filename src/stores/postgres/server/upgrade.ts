@@ -65,7 +65,7 @@ function check(facts: { encoding: string; replica: boolean } | undefined): void 
 
 function newer(version: number): ThroughlineError {
   return new ThroughlineError('storage_newer', `The database has the schema ${version} of a newer Throughline.`, {
-    hint: `This one knows schemas up to ${MIGRATIONS.length}. Start the newer version.`,
+    hint: `This version supports schemas up to ${MIGRATIONS.length}. Start the newer version.`,
   });
 }
 

@@ -235,7 +235,7 @@ async function verify(from: CopySource, to: CopyTarget, { onProgress, signal }: 
         'storage_damaged',
         `The copy of conversation ${chain.id} is broken at event ${event}.`,
         {
-          hint: 'The source is as it was. Copy it to another, empty target.',
+          hint: 'The source is unchanged. Copy it to another, empty target.',
         },
       );
     }

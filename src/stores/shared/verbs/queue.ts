@@ -214,7 +214,7 @@ function* replaceTurn(ledger: SharedLedger, change: Replaced, by: string) {
   return { turnId: id, n, replaces: turn };
 }
 
-/** Throws `refused` for the turn of a task: the task waits for it, and decides by its end how to go on. */
+/** Throws `refused` for the turn of a task: the task waits for it, and decides by its end how to continue. */
 function* checkNoTask({ n, requestId, owner }: TurnRow): Steps<void> {
   const task = taskOfRequest(requestId);
   if (task === null || (yield* one(TASK, task, owner)) === undefined) return;

@@ -200,7 +200,7 @@ function* opened(
   return aloneIn(row, now, worker) === null ? { opened: 'same', sandbox: sandboxOf(row) } : null;
 }
 
-/** The sandbox of a conversation, if the holder of the conversation has it open; null: it has not, or another worker has it alone. */
+/** The sandbox of a conversation, if the holder of the conversation has it open; null: the holder has not opened it, or another worker has it alone. */
 export function* openInLease({ owner, sandbox, worker }: LeaseRow, now: number): Steps<TurnFacts['sandbox']> {
   type Row = Pick<SandboxRow, 'id' | 'name' | 'setup' | 'holder' | 'held_until'>;
   const row = yield* one<Row>(OPEN_BY, sandbox, owner, worker);

@@ -64,7 +64,7 @@ export abstract class SharedLedger<Tx extends Times = Times> {
     stamp?: Stamp,
   ): number;
 
-  /** Call it when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: the state of the oldest open turn then, if any. */
+  /** Call it when a turn begins, waits or continues, and with the turn that has ended (`last`). `open`: the state of the oldest open turn then, if any. */
   abstract restate(last?: StateFacts['last'], open?: TurnState): void;
 
   abstract save(): void | Promise<void>;

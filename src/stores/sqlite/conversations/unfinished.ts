@@ -8,8 +8,8 @@ import type { Tx } from '../file/write-queue.ts';
 
 /*
  * A long conversation is copied and erased in steps, each in a transaction of its own, so that others write in between and the event
- * loop is not held. Meanwhile the conversation is nobody's: the row of a conversation says whose it is, and whatever is found by
- * another way (a turn by its id, a word) counts only if that row has the same owner.
+ * loop is not held. Meanwhile the row of the conversation names no owner. So nobody sees it: what is found in another way (a turn by its
+ * id, a word) counts only if the row of its conversation has the same owner.
  *
  *   copy:   hidden ──pages──▶ the last page: revealed        erase:   hidden ──steps──▶ done
  *              └─ crash: given up later                                   └─ crash: continued later
@@ -59,7 +59,10 @@ function readableMarkOf(db: Database, id: string): Mark | null {
   }
 }
 
-/** Marks that the copy goes on. Throws when it was given up, or is being given up, because this process slept for long. */
+/**
+ * Records that the copy still grows. Throws when another process gives it up or has given it up, because this process was suspended for
+ * long.
+ */
 export function markGrowing(tx: Tx, id: string): number {
   const mark = markOf(tx.db, id);
   if (mark?.kind !== 'copy') {
@@ -273,8 +276,10 @@ function keepWords(db: Database): null {
 }
 
 /**
- * The index keeps no texts, so it cannot delete the words of one: rewriting all of it removes them. A negative number begins that, a
- * positive one continues it; less than two changes is the end. An index in one part is not rewritten, so it gets another one.
+ * Removes the words of deleted turns from the index, by rewriting all of it. (Without their texts, which the index does not keep, it
+ * cannot find the words of one turn.) SQLite begins a rewrite when the number of pages is negative, and continues it when it is positive;
+ * less than two changes mean that it is complete. SQLite does not rewrite an index that has only one part, so the first step adds a
+ * second part.
  */
 function words(db: Database, _: number, after: number): number | null {
   if (after === 0) {

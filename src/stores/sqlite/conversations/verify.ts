@@ -23,7 +23,7 @@ export async function verify(access: Access, owner: string, id: string, head?: s
   });
 }
 
-/** The row; or, if all of the conversation was lost, what is known of the loss. Then nobody knows whose it was. */
+/** The row; or, if all of the conversation was lost, what is known of the loss. Then its owner is unknown. */
 function rowOrLoss(db: Database, owner: string, id: string) {
   try {
     return conversationRow(db, carryOut(db, verifiedOwner(owner, id)), id);

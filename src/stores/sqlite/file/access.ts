@@ -7,7 +7,7 @@ import type { Health } from '../../../ports/health.ts';
 import { CommitWatch } from '../loss/commit-watch.ts';
 import { DataFile } from '../loss/data-file.ts';
 import { losses } from '../loss/losses.ts';
-import { Aside, type AsideVerb } from '../reading/aside.ts';
+import { type LongRead, LongReads } from '../reading/long-reads.ts';
 import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
 import { damaged, diskFull, storageFault, unwritableFile, whileBusy } from './faults.ts';
@@ -38,7 +38,7 @@ export class Access {
   readonly #busyMs: number;
   readonly #options: AccessOptions;
   readonly #writing: WriteHealth;
-  readonly #aside: Aside;
+  readonly #longReads: LongReads;
   // Not `performance`: Node takes longer to load that than a read takes.
   readonly #pace = new Pace(() => Number(process.hrtime.bigint()) / 1e6, setImmediate);
   /** Null: the database can only be read. */
@@ -59,7 +59,7 @@ export class Access {
     this.#options = options;
     this.clock = clock;
     db.onDamage = (error) => this.#writing.fails(storageFault(error) ?? (error as ThroughlineError));
-    this.#aside = new Aside({ file, busyMs, onDamage: db.onDamage });
+    this.#longReads = new LongReads({ file, busyMs, onDamage: db.onDamage });
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
     this.#writing = new WriteHealth(options.health, db, {
       look: () => {
@@ -86,7 +86,7 @@ export class Access {
     this.#sayLosses();
   }
 
-  /** Until somebody accepts them, in this process or another. */
+  /** Until somebody acknowledges them, in this process or another. */
   #sayLosses(): void {
     if (this.#options.health === undefined || this.#saidLosses === false) return;
     const last = losses(this.#db).at(-1);
@@ -168,27 +168,27 @@ export class Access {
   }
 
   /** A verb from a function that only reads and may take long in one step: in a thread. */
-  aside<A extends unknown[], T>(
-    verb: AsideVerb,
+  inThread<A extends unknown[], T>(
+    verb: LongRead,
     look: (db: Database, owner: string, ...args: A) => T,
   ): (owner: string, ...args: A) => Promise<T> {
     return async (owner, ...args) => {
       this.checkOpen();
       // Then another connection could not use the database, or would open or make another file at its path.
       if (this.#db.onlyReads || this.#fault()) return this.read((db) => look(db, owner, ...args));
-      return this.#aside.ask(owner, verb, [owner, ...args]);
+      return this.#longReads.ask(owner, verb, [owner, ...args]);
     };
   }
 
   /** A verb that reads a page, as large as its caller asks for: a long one in a thread. */
   paging<A extends unknown[], T>(
-    verb: AsideVerb,
+    verb: LongRead,
     look: (db: Database, owner: string, ...args: A) => T,
   ): (owner: string, ...args: A) => Promise<T> {
-    const [here, aside] = [this.reading(look), this.aside(verb, look)];
+    const [here, inThread] = [this.reading(look), this.inThread(verb, look)];
     return (owner, ...args) => {
       const { limit = 0 } = (args.at(-1) ?? {}) as { readonly limit?: number };
-      return limit > MOST_HERE ? aside(owner, ...args) : here(owner, ...args);
+      return limit > MOST_HERE ? inThread(owner, ...args) : here(owner, ...args);
     };
   }
 
@@ -226,7 +226,7 @@ export class Access {
     this.#closing ??= this.queue.drained().then(async () => {
       await this.#reopening?.catch(() => {});
       this.#writing.close();
-      await this.#aside.close();
+      await this.#longReads.close();
       this.bell.close();
       this.#watch?.close();
       this.#db.close();

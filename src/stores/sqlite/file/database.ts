@@ -70,7 +70,7 @@ export class Database {
   }
 
   /**
-   * Opens it anew. `onlyReads`: without the shared index of the log, a file for which a full disk has no space. The index is then in
+   * Opens it again. `onlyReads`: without the shared index of the log, a file for which a full disk has no space. The index is then in
    * memory, and no other process can use the database meanwhile.
    */
   reconnect({ onlyReads = false, alone = false }: ConnectOptions): void {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { ANN, allEvents, codeOf, enqueue, newConversation, prompt } from '../../../../test/contracts/store/world.ts';
 
-test('on a full disk nothing acknowledged is lost, reading goes on, and writing when there is room', async (context) => {
+test('on a full disk nothing acknowledged is lost, reading continues, and writing when there is room', async (context) => {
   const disk = smallDisk(context);
   const store = await openAt(join(disk, 'store.db'));
   const id = await newConversation(store);

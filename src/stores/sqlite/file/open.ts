@@ -289,7 +289,7 @@ function checkNotMissing(file: string): void {
   if (size(file) > 0 || size(`${file}-wal`) === 0) return;
   throw new ThroughlineError('storage_gone', `The data file ${file} is missing, but its log ${file}-wal is there.`, {
     hint:
-      'It was deleted or moved. Put it back, or restore a backup with "throughline restore FILE". To begin anew without it, move the ' +
+      'It was deleted or moved. Put it back, or restore a backup with "throughline restore FILE". To start again without it, move the ' +
       'log away.',
   });
 }

@@ -12,7 +12,7 @@ import { whileBusy } from './faults.ts';
  *
  *   current                     nothing to do
  *   older, nobody else has it   a copy is kept beside it (FILE.schema-N), then it is upgraded in one transaction
- *   older, somebody has it      refused: an older program may be writing, and would go on writing in its own way
+ *   older, somebody has it      refused: an older program may be writing, and would continue to write in its own way
  *   older, only to be looked at a temporary copy is upgraded and read; the database stays as it is
  *   newer                       refused, also in the middle of the life of a process (`checkStillOurs`)
  *
@@ -39,7 +39,7 @@ export function checkStillOurs(db: Database): void {
 
 export function newerData(what: string, version: number): ThroughlineError {
   return new ThroughlineError('storage_newer', `${what} was written by a newer version of this program.`, {
-    hint: `It has schema ${version}; this program knows ${CURRENT}. Update Throughline, and restart what uses the older version.`,
+    hint: `It has schema ${version}; this version supports schemas up to ${CURRENT}. Update Throughline, and restart what uses the older version.`,
   });
 }
 

@@ -157,7 +157,7 @@ test('while another process holds the lock nothing blocks, and what comes meanwh
   expect(queue.commits - before).toBe(1);
 });
 
-test('a lock that is held too long is storage_busy for all who wait, and work goes on when it is free', async () => {
+test('a lock that is held too long is storage_busy for all who wait, and work continues when it is free', async () => {
   const { store, file } = await opened(150);
   const id = await newConversation(store);
   const unlock = lock(file);
@@ -169,7 +169,7 @@ test('a lock that is held too long is storage_busy for all who wait, and work go
   expect((await enqueue(store, id)).n).toBe(1);
 });
 
-test('when there is no room all of a commit are refused, reading goes on, and writing when there is room', async () => {
+test('when there is no room all of a commit are refused, reading continues, and writing when there is room', async () => {
   const { store, db, clock } = await opened();
   const id = await newConversation(store);
   const pages = db.one<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0;

@@ -24,7 +24,7 @@ export function isCutShort(file: string): boolean {
     const inFile = () => Math.floor(fstatSync(data).size / pageBytes);
     if (inFile() >= pages) return false;
     const inLog = pagesInLog(`${file}-wal`, pageBytes);
-    // Asked last: another process may move pages from the log to the file meanwhile, and begin the log anew.
+    // Asked last: another process may move pages from the log to the file meanwhile, and start the log again.
     const whole = inFile();
     const locked = Math.floor(LOCK_BYTE / pageBytes) + 1;
     for (let page = whole + 1; page <= pages; page += 1) if (page !== locked && !inLog.has(page)) return true;

@@ -79,7 +79,7 @@ test('who can only read the data notices as well that its file is gone', async (
   await reader.check();
 });
 
-test('it goes on when the same file is back, and says of another one that a restart is needed', async () => {
+test('it continues when the same file is back, and says of another one that a restart is needed', async () => {
   const { file, store, id } = await used();
   renameSync(file, `${file}.kept`);
   expect(await codeOf(enqueue(store, id))).toBe('storage_gone');

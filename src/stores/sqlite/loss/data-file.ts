@@ -2,8 +2,8 @@ import { realpathSync, type Stats, statSync } from 'node:fs';
 import { ThroughlineError } from '../../../core/errors.ts';
 
 /*
- * SQLite keeps the files that it has opened. When one of them is deleted or replaced, it goes on writing into a file that nobody
- * will find again. When one is cut, it goes on writing behind the gap, and nothing behind a gap in the log is read again. So the files
+ * SQLite keeps the files that it has opened. When one of them is deleted or replaced, it continues to write into a file that nobody
+ * will find again. When one is cut, it continues to write behind the gap, and nothing behind a gap in the log is read again. So the files
  * at its paths are compared, by device, inode and size, with those that it has opened.
  */
 

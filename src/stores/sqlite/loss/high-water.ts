@@ -93,7 +93,7 @@ export class HighWater {
     return markIn(this.#descriptor);
   }
 
-  /** Begins anew for this log. Call it under the database's lock. `last`: its last event; null: it has none. */
+  /** Starts again for this log. Call it under the database's lock. `last`: its last event; null: it has none. */
   reset(log: string, changes: number, last: MarkedEvent | null): void {
     const bytes = Buffer.alloc(BYTES);
     encode(bytes.subarray(0, SLOT), { no: 0, conversation: log, seq: 0, turns: 0 }, crc32(MAGIC));

@@ -82,7 +82,7 @@ test('what is missing stays said after new events took its numbers, until somebo
   await first.close();
   const second = await openAt(copy);
   expect(await second.losses()).toEqual(found);
-  await second.acceptLosses();
+  await second.acknowledgeLosses();
   await second.close();
   expect(await (await openAt(copy)).losses()).toEqual([]);
 });
@@ -104,7 +104,7 @@ test('an older database that is only looked at is compared as well', async () =>
   ]);
 });
 
-test('a loss is recorded once, also if a process dies before the mark is made anew', async () => {
+test('a loss is recorded once, also if a process dies before the mark is written again', async () => {
   const file = newFile();
   const store = await openAt(file);
   const id = await newConversation(store);
@@ -185,7 +185,7 @@ test.each([
   ['is empty', (mark: string) => writeFileSync(mark, '')],
   ['is damaged', (mark: string) => writeFileSync(mark, Buffer.alloc(300_000, 0xaa))],
   ['was written in part', (mark: string) => truncateSync(mark, 20_000)],
-])('a mark that %s raises no alarm, and is made anew', async (_what, harm) => {
+])('a mark that %s raises no alarm, and is written again', async (_what, harm) => {
   const file = newFile();
   const store = await openAt(file);
   const id = await newConversation(store);

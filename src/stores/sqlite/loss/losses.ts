@@ -5,8 +5,8 @@ import { forgetHighWater, type HighWater, type Mark, type MarkedEvent } from './
 
 /*
  * Compares the database with its high-water mark when it is opened. What is missing is recorded in the database, because new events
- * take the numbers of the lost ones; it stays there until somebody accepts it. The log gets a new id: a number of before may now
- * mean another event. Where the database can only be read, what is missing is kept in memory, and is found anew at every opening.
+ * take the numbers of the lost ones; it stays there until somebody acknowledges it. The log gets a new id: a number of before may now
+ * mean another event. Where the database can only be read, what is missing is kept in memory, and is found again at every opening.
  */
 
 const FACT = "SELECT value FROM facts WHERE owner = '' AND name = ?";
@@ -42,7 +42,7 @@ export function asRestored(file: string): void {
   const db = new Database(file);
   try {
     renewLog(db);
-    acceptLosses(db);
+    acknowledgeLosses(db);
   } finally {
     db.close();
   }
@@ -57,13 +57,13 @@ export function countChange(db: Database): number {
 /** A loss, and the log that the mark belongs to. By that a loss is recorded once, whatever happens before the mark is raised. */
 type RecordedLoss = Loss & { readonly log: string };
 
-/** The losses that nobody has accepted yet, oldest first. */
+/** The losses that nobody has acknowledged yet, oldest first. */
 export function losses(db: Database): Loss[] {
   const found = recorded(db).map(({ log: _, ...loss }) => loss);
   return db.noticedLoss === null ? found : [...found, db.noticedLoss];
 }
 
-export function acceptLosses(db: Database): void {
+export function acknowledgeLosses(db: Database): void {
   db.run(REMOVE_FACT, 'losses');
 }
 
@@ -85,7 +85,7 @@ export function noticeLoss(db: Database, mark: Mark | null, now: number): void {
   db.noticedLoss = noticed;
 }
 
-/** Null: nothing is missing, or it is recorded already, and only the mark was not made anew. */
+/** Null: nothing is missing, or it is recorded already, and only the mark was not written again. */
 function unrecorded(db: Database, mark: Mark | null, now: number): RecordedLoss | null {
   const loss = missing(db, mark, now);
   if (loss === null || mark === null || recorded(db).at(-1)?.log === mark.log) return null;

@@ -1,6 +1,6 @@
 import type { ContentBlock, Prompt } from 'throughline/client';
 
-/** A file that goes with a prompt. */
+/** A file that is attached to a prompt. */
 export interface Attachment {
   readonly id: string;
   readonly name: string;
@@ -42,7 +42,7 @@ export function blockOf(name: string, bytes: Uint8Array<ArrayBuffer>): ContentBl
   return { type: 'resource', resource: { uri, text: textOf(name, bytes) } };
 }
 
-/** The type of an image that agents accept, by its first bytes: the extension of the name may be wrong. Null: it is none. */
+/** The type of an image that agents take, by its first bytes: the extension of the name may be wrong. Null: it is none. */
 function imageType(bytes: Uint8Array): string | null {
   const at = (index: number, text: string) => [...text].every((char, i) => bytes[index + i] === char.charCodeAt(0));
   if (at(0, '\u0089PNG\r\n\u001a\n')) return 'image/png';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { RESTORE_HINT, ThroughlineError } from '../../../../core/errors.ts';
 import { seqOf } from '../../../../core/event.ts';
 import { given } from '../../../../core/input/arguments.ts';
-import { ACCEPT_LOSS, lostInWords } from '../../../../core/loss.ts';
+import { ACKNOWLEDGE_LOSS, lostInWords } from '../../../../core/loss.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 
 export function define(command: Command, cli: Cli): void {
@@ -37,7 +37,7 @@ async function verify(key: string, flags: { head?: string }, { output, lookAt }:
         hint: `${RESTORE_HINT} Or export what can still be read.`,
       });
     }
-    if (lost !== undefined) throw new ThroughlineError('storage_lost', lostInWords(lost), { hint: ACCEPT_LOSS });
+    if (lost !== undefined) throw new ThroughlineError('storage_lost', lostInWords(lost), { hint: ACKNOWLEDGE_LOSS });
     if (kept === false) {
       throw new ThroughlineError('storage_damaged', 'The chain does not contain the head that was given.', {
         hint: 'If it is a head of this conversation, somebody changed or removed events and computed the chain again.',

@@ -35,7 +35,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before a prompt', wholeNumber)
     .option('--last-turns <n>', 'put at most this many turns of history before a prompt', wholeNumber)
     .option('--time-limit <seconds>', 'end a turn when it takes longer', seconds)
-    .option('--stall-limit <seconds>', 'end a turn when the agent gives no sign of life for this long', seconds)
+    .option('--stall-limit <seconds>', 'end a turn when the agent sends nothing for this long', seconds)
     .option('--limit-per-day <amount>', 'how much may be spent in a new conversation on a day: "2 USD", "50k tokens"')
     .action((key: string | undefined, flags: ChatFlags) => chat(key, flags, cli));
   addHelp(command, {

@@ -63,7 +63,7 @@ export function define(command: Command, cli: Cli): void {
       ).choices(PERMISSION_MODES),
     )
     .option('--time-limit <seconds>', 'end the turn when it takes longer', seconds)
-    .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for this long', seconds)
+    .option('--stall-limit <seconds>', 'end the turn when the agent sends nothing for this long', seconds)
     .option(
       '--deliver-to <place>',
       'where you will deliver the answer; the turn stays in "throughline pending" until you report the delivery',

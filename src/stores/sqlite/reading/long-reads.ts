@@ -14,7 +14,7 @@ import type { PagedVerb } from '../../shared/verbs/steps.ts';
  * Owners take turns. SQLite cannot be interrupted: a thread that is ended in the middle of a step still finishes it, and the next one
  * starts only then, so that there is never more than one.
  */
-export type AsideVerb = PagedVerb | 'search' | 'listConversations' | 'listTasks' | 'eventsBefore' | 'permissions';
+export type LongRead = PagedVerb | 'search' | 'listConversations' | 'listTasks' | 'eventsBefore' | 'permissions';
 
 export interface ThreadData {
   readonly file: string;
@@ -22,14 +22,14 @@ export interface ThreadData {
 }
 
 export interface Question {
-  readonly verb: AsideVerb;
+  readonly verb: LongRead;
   readonly args: readonly unknown[];
 }
 
 /** One answer to each question, in the same order. `leftOut`: what was wrong with what is damaged and was left out. Anything else that is thrown ends the thread. */
 export type Answer = { readonly value: unknown; readonly leftOut: readonly string[] } | { readonly failure: Failure };
 
-export interface AsideOptions extends ThreadData {
+export interface LongReadsOptions extends ThreadData {
   /** Called with what is damaged: left out, or the reason why a question could not be answered. */
   readonly onDamage?: (error: unknown) => void;
   /** How long a question may take; left out: 10 seconds. */
@@ -41,15 +41,15 @@ export interface AsideOptions extends ThreadData {
 /** How many questions of one owner may wait. */
 const MOST_OF_OWNER = 8;
 /** Beside this file, compiled or not. */
-const PROGRAM = new URL(`aside-thread${extname(import.meta.url)}`, import.meta.url);
+const PROGRAM = new URL(`long-reads-thread${extname(import.meta.url)}`, import.meta.url);
 
 interface Asked extends Question {
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export class Aside {
-  readonly #options: AsideOptions;
+export class LongReads {
+  readonly #options: LongReadsOptions;
   /** By owner, in the order in which they are next. */
   readonly #waiting = new Map<string, Asked[]>();
   #thread: Worker | null = null;
@@ -59,12 +59,12 @@ export class Aside {
   /** A thread that is being ended. */
   #ending: Promise<unknown> | null = null;
 
-  constructor(options: AsideOptions) {
+  constructor(options: LongReadsOptions) {
     this.#options = options;
   }
 
   /** Throws what the verb throws; `too_many`; and `too_large` when it takes too long. */
-  ask<T>(owner: string, verb: AsideVerb, args: readonly unknown[]): Promise<T> {
+  ask<T>(owner: string, verb: LongRead, args: readonly unknown[]): Promise<T> {
     const waiting = this.#waiting.get(owner) ?? [];
     if (waiting.length >= MOST_OF_OWNER) throw tooMany(owner);
     return new Promise<T>((resolve, reject) => {
@@ -174,7 +174,7 @@ function tooMany(owner: string): ThroughlineError {
   });
 }
 
-function tooSlow(verb: AsideVerb, ms: number): ThroughlineError {
+function tooSlow(verb: LongRead, ms: number): ThroughlineError {
   const [what, hint] =
     verb === 'search'
       ? ['The search', 'Search for fewer turns: with rarer words, or more of them.']

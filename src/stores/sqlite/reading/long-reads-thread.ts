@@ -1,4 +1,4 @@
-// The thread of `aside.ts`: a connection that only reads, and the verbs that are asked for.
+// The thread of `long-reads.ts`: a connection that only reads, and the verbs that are asked for.
 import { parentPort, workerData } from 'node:worker_threads';
 import { failureOf, ThroughlineError } from '../../../core/errors.ts';
 import { restores, usageDays } from '../../shared/verbs/accounts.ts';
@@ -10,7 +10,7 @@ import { Database } from '../file/database.ts';
 import { storageFault, whileBusy } from '../file/faults.ts';
 import { reader } from '../steps.ts';
 import { listTasks } from '../tasks/task-store.ts';
-import type { Answer, AsideVerb, Question, ThreadData } from './aside.ts';
+import type { Answer, LongRead, Question, ThreadData } from './long-reads.ts';
 import { eventsBefore, permissions } from './reads.ts';
 import { search } from './search.ts';
 
@@ -20,7 +20,7 @@ const VERBS = {
   ...{ listSandboxes: reader(listSandboxes), taskUsage: reader(taskUsage), usageDays: reader(usageDays) },
   ...{ outline: reader(outline), pending: reader(pending), queued: reader(queued), restores: reader(restores) },
   ...{ recordsAfter: reader(recordsAfter), recordsBefore: reader(recordsBefore) },
-} satisfies Record<AsideVerb, (db: Database, owner: string, ...args: never) => unknown>;
+} satisfies Record<LongRead, (db: Database, owner: string, ...args: never) => unknown>;
 
 if (parentPort !== null) serve(parentPort, workerData as ThreadData);
 
@@ -31,7 +31,7 @@ function serve(port: NonNullable<typeof parentPort>, { file, busyMs }: ThreadDat
   db.script('PRAGMA query_only = ON; PRAGMA temp_store = MEMORY');
   port.on('message', async ({ verb, args }: Question) => port.postMessage(await answer(verb, args)));
 
-  async function answer(verb: AsideVerb, args: readonly unknown[]): Promise<Answer> {
+  async function answer(verb: LongRead, args: readonly unknown[]): Promise<Answer> {
     try {
       const look = VERBS[verb] as unknown as (db: Database, ...args: readonly unknown[]) => unknown;
       const value = await whileBusy(() => look(db, ...args), busyMs);

@@ -4,45 +4,45 @@ import { CLOCK, temporaryFolder } from '../../../../test/contracts/sqlite-folder
 import { ANN, newTurn, record, spec } from '../../../../test/contracts/store/world.ts';
 import { until } from '../../../../test/faults/harness/until.ts';
 import { openSqliteStore } from '../store.ts';
-import { Aside, type AsideOptions } from './aside.ts';
+import { LongReads, type LongReadsOptions } from './long-reads.ts';
 
 /** A database with one turn that says "hello", and questions to it. */
-async function asked(options: Partial<AsideOptions> = {}) {
+async function asked(options: Partial<LongReadsOptions> = {}) {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openSqliteStore({ file, clock: CLOCK, boot: 'boot-1' });
   const turn = record({ n: 1, agent: 'a', prompt: [{ type: 'text', text: 'Hi' }] } as never, {
     parts: [{ type: 'text', text: 'Hello' }],
   });
   await store.importConversation(ANN, spec(), { records: [turn], sessions: [] });
-  const aside = new Aside({ file, busyMs: 1_000, ...options });
+  const reads = new LongReads({ file, busyMs: 1_000, ...options });
   onTestFinished(async () => {
-    await aside.close();
+    await reads.close();
     await store.close();
   });
-  const search = (words: string, owner = ANN) => aside.ask<unknown[]>(owner, 'search', [owner, words, 9]);
-  return { aside, search };
+  const search = (words: string, owner = ANN) => reads.ask<unknown[]>(owner, 'search', [owner, words, 9]);
+  return { reads, search };
 }
 
 test('a question is answered from a thread, which ends when it is not needed and starts again when it is', async () => {
-  const { aside, search } = await asked({ idleMs: 1 });
-  expect(aside.isThere).toBe(false);
+  const { reads, search } = await asked({ idleMs: 1 });
+  expect(reads.isThere).toBe(false);
   expect(await search('hello')).toMatchObject([{ n: 1 }]);
-  await until('the thread has ended', () => !aside.isThere);
+  await until('the thread has ended', () => !reads.isThere);
   expect(await search('hello')).toHaveLength(1);
 });
 
-test('what the caller did wrong is thrown as it is, and the thread goes on', async () => {
+test('what the caller did wrong is thrown as it is, and the thread continues', async () => {
   const { search } = await asked();
   await expect(search('!')).rejects.toMatchObject({ code: 'invalid', message: 'The search has no words.' });
   expect(await search('hello')).toHaveLength(1);
 });
 
 test('a question that takes too long is refused, and the next one has a thread of its own', async () => {
-  const { aside, search } = await asked({ mostMs: 1 });
+  const { reads, search } = await asked({ mostMs: 1 });
   const refused = { code: 'too_large', hint: expect.stringContaining('rarer words') };
   const [first, second] = [search('hello'), search('hello')];
   await expect(first).rejects.toMatchObject(refused);
-  expect(aside.isThere).toBe(false);
+  expect(reads.isThere).toBe(false);
   await expect(second).rejects.toMatchObject(refused);
 });
 
@@ -64,9 +64,9 @@ test('owners take turns', async () => {
 });
 
 test('closing refuses what waits', async () => {
-  const { aside, search } = await asked();
+  const { reads, search } = await asked();
   const both = Promise.allSettled([search('hello'), search('hello')]);
-  await aside.close();
+  await reads.close();
   expect(await both).toMatchObject([{ reason: { code: 'closed' } }, { reason: { code: 'closed' } }]);
 });
 
