@@ -7,6 +7,8 @@ test.each([
   [`import { readFile } from 'node:fs'`, /runs in browsers and imports node:fs/],
   [`import type { Store } from '../../../src/ports/store.ts'`, /imports src\/ports\/store\.ts/],
   [`import { connect } from '../../../src/client.ts'`, /imports src\/client\.ts/],
+  [`import { readFile } from 'fs'`, /runs in browsers and imports fs/],
+  [`import { rows } from './inbox.test.tsx'`, /which is a test/],
   ['await import(name)', /computed/],
 ])('the page must not contain: %s', (source, why) => {
   expect(brokenPageImports('web/src/inbox/inbox.tsx', source)).toEqual([expect.stringMatching(why)]);

@@ -1,6 +1,8 @@
 // The imports that web/ may have. And it must not turn text into markup or code, because agents and other people write that text.
+import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 import { importsOf } from './import-rules.ts';
+import { isTest } from './outline.ts';
 import { type Node, placesIn } from './syntax.ts';
 
 const CORE = 'src/core/';
@@ -11,17 +13,16 @@ export function brokenPageImports(path: string, source: string): string[] {
   return importsOf(path, source).flatMap((specifier) => whyNot(path, specifier) ?? []);
 }
 
-export const isTestOfPage = (path: string) => /\.test\.tsx?$/.test(path);
-
 function whyNot(path: string, specifier: string | undefined): string | null {
   if (specifier === undefined) return 'a computed import cannot be checked';
   if (specifier.startsWith('.')) {
     const target = posix.join(posix.dirname(path), specifier);
-    const isAllowed = target.startsWith('web/') || target.startsWith(CORE) || isTestOfPage(path);
+    if (isTest(target) && !isTest(path)) return `imports ${specifier}, which is a test`;
+    const isAllowed = target.startsWith('web/') || target.startsWith(CORE) || isTest(path);
     return isAllowed ? null : `imports ${target}: the page uses ${ENTRY} and ${CORE} only`;
   }
-  if (isTestOfPage(path)) return null;
-  if (specifier.startsWith('node:')) return `runs in browsers and imports ${specifier}`;
+  if (isTest(path)) return null;
+  if (isBuiltin(specifier)) return `runs in browsers and imports ${specifier}`;
   const isOurs = specifier === 'throughline' || specifier.startsWith('throughline/');
   return isOurs && specifier !== ENTRY ? `imports ${specifier}: the page uses ${ENTRY} and ${CORE} only` : null;
 }
