@@ -123,13 +123,15 @@ export function globalsIn(places: readonly Place[]): GlobalUse[] {
 
 function usesAt(place: Place, scopes: Scopes): GlobalUse[] {
   if (place.node.type === 'ImportDeclaration') return usesByImport(place.node);
+  if (place.node.type === 'MetaProperty' && (place.node.meta as Node).name === 'import')
+    return usesOf('import.meta', place);
   if (!isReference(place)) return [];
   const name = place.node.name as string;
   if (declarationOf(name, place, scopes) !== null) return [];
   return GLOBAL_OBJECT.has(name) ? usesOfMembers(place) : usesOf(name, place);
 }
 
-const GLOBAL_OBJECT = new Set(['globalThis', 'global']);
+const GLOBAL_OBJECT = new Set(['globalThis', 'global', 'window', 'self']);
 
 /** `globalThis.process.cwd()` and `const { process } = globalThis` are uses of `process`. */
 function usesOfMembers(place: Place): GlobalUse[] {

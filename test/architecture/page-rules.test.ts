@@ -37,15 +37,22 @@ test.each([
   ['document.write(text)', 'document.write'],
   ['eval(text)', 'eval'],
   [`new Function('return 1')`, 'Function'],
+  [`globalThis.Function('return 1')`, 'Function'],
+  ['const make = Function', 'Function'],
+  ['window.document.writeln(text)', 'document.write'],
+  ['const { write } = document', 'document.write'],
   ['const frame = <iframe srcDoc={text} />', 'srcDoc'],
   ['new DOMParser()', 'DOMParser'],
 ])('code that turns text into markup or code is found: %s', (source, name) => {
   expect(unsafeMarkup('web/src/a.tsx', source)).toEqual([name]);
 });
 
-test.each(['// innerHTML', `const word = 'use innerHTML'`, 'stream.write(text)', 'type F = Function'])(
-  'other code is not reported: %s',
-  (source) => {
-    expect(unsafeMarkup('web/src/a.tsx', source)).toEqual([]);
-  },
-);
+test.each([
+  '// innerHTML',
+  `const word = 'use innerHTML'`,
+  'stream.write(text)',
+  'type F = Function',
+  'f instanceof Function',
+])('other code is not reported: %s', (source) => {
+  expect(unsafeMarkup('web/src/a.tsx', source)).toEqual([]);
+});

@@ -2,7 +2,7 @@
 import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 import { importsOf } from './import-rules.ts';
-import { isTest } from './outline.ts';
+import { isTest, outlineOf } from './outline.ts';
 import { type Node, placesIn } from './syntax.ts';
 
 const CORE = 'src/core/';
@@ -43,27 +43,21 @@ const UNSAFE = new Set([
 ]);
 const NAMES = new Set(['Identifier', 'JSXIdentifier', 'Literal']);
 
-/** All of these names that the file uses, in code and not in comments. */
+/** All of these names that the file uses, in code and not in comments. Not seen: names that are computed. */
 export function unsafeMarkup(path: string, source: string): string[] {
-  return placesIn(path, source).flatMap(({ node }) => {
+  const named = placesIn(path, source).flatMap(({ node }) => {
     const name = nameIn(node);
-    if (name !== null && UNSAFE.has(name)) return [name];
-    if (isCallOf(node, 'Function')) return ['Function'];
-    return isDocumentWrite(node) ? ['document.write'] : [];
+    return name !== null && UNSAFE.has(name) ? [name] : [];
   });
+  const globals = outlineOf(path, source).globals.flatMap(({ name, how }) => {
+    if (name === 'Function') return how === 'instanceof' ? [] : [name];
+    return name === 'document' && /^write(ln)?$/.test(how ?? '') ? ['document.write'] : [];
+  });
+  return [...named, ...globals];
 }
 
 function nameIn(node: Node): string | null {
   if (!NAMES.has(node.type)) return null;
   const name = node.name ?? node.value;
   return typeof name === 'string' ? name : null;
-}
-
-function isCallOf(node: Node, name: string): boolean {
-  return /^(New|Call)Expression$/.test(node.type) && nameIn(node.callee as Node) === name;
-}
-
-function isDocumentWrite(node: Node): boolean {
-  if (node.type !== 'MemberExpression' || nameIn(node.object as Node) !== 'document') return false;
-  return /^write(ln)?$/.test(nameIn(node.property as Node) ?? '');
 }
