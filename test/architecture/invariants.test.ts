@@ -125,6 +125,7 @@ describe('a test that a rule names', () => {
     `test('it ends', () => new Reader().check()); class Reader { check() { expect(end).toBe(1) } }`,
     `const reader = open(); test('it ends', () => reader.check()); const open = () => ({ check: PASS })`,
     `test.each([['a', PASS]])('it ends', (_, check) => check())`,
+    `const ROWS = [{ check: PASS }]; test.for(ROWS)('it ends', (row) => row.check())`,
     `import { expect, test } from 'vitest'; test('it ends', PASS)`,
     `export const it = 1; test('it ends', ({ expect }) => { expect(end).toBe(1) })`,
   ])('is found: %s', (source) => {
@@ -180,6 +181,8 @@ describe('a test that a rule names', () => {
     `test('it ends', () => { start() }); function start() { stop() } function check() { expect(end).toBe(1) }`,
     `test('it ends', () => { check() }); function check() { return; expect(end).toBe(1) }`,
     `test('it ends', (check) => { check() }); function check() { expect(end).toBe(1) }`,
+    `test.each([['a', PASS]])('it ends', (_, check) => start())`,
+    `test.each([PASS])('it ends', () => {})`,
     `test('it ends', () => { all.check() }); function check() { expect(end).toBe(1) }`,
     `test('it ends', () => { a() }); function a() { b() } function b() { a() }`,
     `const expect = () => ({ toBe: stop }); test('it ends', PASS)`,

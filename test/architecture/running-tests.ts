@@ -18,7 +18,7 @@ export function testsIn(file: string, files: Files): { name: string; checks: () 
     const call = callIn(place, scopes);
     if (call === null || !TEST.has(call.of) || call.name === null) return [];
     const at = { file, place };
-    const checks = () => !skipsItself(at, files) && isRun(at, files, new Set()) && expectsSomething(at, files);
+    const checks = () => !skipsItself(at, files) && isRun(at, files, new Set()) && hasExpectation(at, files);
     return [{ name: call.name, checks }];
   });
 }
@@ -90,6 +90,21 @@ function nameOfFunction({ node, parent }: Place): string | null {
 function isSkippedCall(place: Place, scopes: Scopes): boolean {
   const call = callIn(place, scopes);
   return call !== null && (TEST.has(call.of) || SUITE.has(call.of)) && call.skips;
+}
+
+/** Whether a test has an expectation: in its function, or in its table if the function calls what the table gives it. */
+function hasExpectation({ file, place }: At, files: Files): boolean {
+  const tree = parsed(file, files);
+  const has = (key: string) => childrenOf(place, key).some((part) => expectsSomething({ file, place: part }, files));
+  if (has('arguments')) return true;
+  const callsParameter = functionsOf(place, tree.scopes).some((body) =>
+    placesBelow(body, tree).some((used) => {
+      if (!/^(callee|object)$/.test(used.key) || !isReference(used)) return false;
+      const declared = declarationOf(used.node.name as string, used, tree.scopes);
+      return declared !== null && ownerOf(declared).node === body.node;
+    }),
+  );
+  return callsParameter && has('callee');
 }
 
 /** Whether the test calls `skip` of its context under no condition: `(context) => context.skip('…')`, `({ skip }) => skip('…')`. */
