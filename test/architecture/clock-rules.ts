@@ -1,6 +1,7 @@
 // The time comes from the injected clock (ports/clock.ts), so that tests can set it. Only the files that are named here read it themselves.
-import { isTest } from './import-rules.ts';
-import { type Node, placesIn } from './syntax.ts';
+
+import { readsTime } from './names.ts';
+import { isTest, outlineOf } from './outline.ts';
 
 /** Folders with clocks of their own: that of this machine, and stand-ins for agents and models. */
 const FREE = ['host/', 'testing/', 'agents/scripted/'];
@@ -18,41 +19,51 @@ export const USES_OF_WALL_TIME: Readonly<Record<string, string>> = {
   'stores/sqlite/file/bell.ts': 'sets the time of a file, so that others see a change',
 };
 
-/** Files and folders (with a slash at the end) that measure how long something real takes, and what. A clock of a test would not change it. */
+/** Files that measure how long something real takes, and what. A clock of a test would not change it. */
 export const USES_OF_ELAPSED_TIME: Readonly<Record<string, string>> = {
-  'agents/acp/': 'the silence of a running agent',
-  'clients/http/': 'the answers of a server',
+  'agents/acp/connection/connection.ts': 'how long a running agent has been silent',
+  'agents/acp/open/load.ts': 'how long a loading agent goes on sending',
+  'agents/acp/open/open.ts': 'how long a starting agent has been silent',
+  'clients/http/connection/backoff.ts': 'how long a server has been away',
+  'clients/http/connection/connection.ts': 'how long a server has been away, before it says so',
+  'clients/http/tracker.ts': 'how long a server lets a request wait for its lock',
   'engine/intake/portable.ts': 'its own work, which it interrupts so that others can run',
-  'faces/cli/': 'what is shown in a terminal for a while',
-  'faces/http/': 'requests, and work that is interrupted so that others can run',
-  'sandboxes/': 'the start and the end of programs and machines',
-  'stores/postgres/': 'the answers of the database server',
-  'stores/sqlite/file/faults.ts': 'a file that is locked by another process',
+  'faces/cli/chat/leaving.ts': 'the pause between two key presses',
+  'faces/cli/chat/screen.ts': 'how long a hint is shown',
+  'faces/cli/commands/server/backup.ts': 'when the progress was last shown',
+  'faces/cli/output.ts': 'how long a person has seen nothing new',
+  'faces/http/app.ts': 'requests, for the log and the metrics',
+  'faces/http/json/write-json.ts': 'its own work, which it interrupts so that others can run',
+  'faces/http/read-request.ts': 'its own work, which it interrupts so that others can run',
+  'sandboxes/container/engine.ts': 'how long a container takes to end',
+  'sandboxes/container/start.ts': 'how long a started container takes to be seen',
+  'sandboxes/shared/files.ts': 'its own search for files, which has a limit of time',
+  'sandboxes/shared/remote/remote-programs.ts': 'how long a program on another machine takes to end',
+  'sandboxes/vendors/bridged-child.ts': 'how long a connection is lost',
+  'sandboxes/vendors/machine-bridge.ts': "the start of a vendor's machine, and how long it stays awake",
+  'stores/postgres/copy-side.ts': 'how long the end of another process takes to be seen',
+  'stores/postgres/server/access.ts': 'how long the database server takes to answer',
+  'stores/postgres/server/connect.ts': 'how long the database server has been silent',
+  'stores/sqlite/file/access.ts': 'its own work, which it interrupts so that others can run',
+  'stores/sqlite/file/faults.ts': 'how long another process holds the lock of a file',
 };
 
-/** `wall`: `Date.now`, `Date()` or `new Date()`; `elapsed`: `performance.now`. Each once. */
+/**
+ * `wall`: `Date.now`, `Date()`, `new Date()`; `elapsed`: `performance`, `process.hrtime`, `process.uptime`. Each once, in whatever way the
+ * file names them. Not seen: times that other modules give, such as those of files, and of `node:os`.
+ */
 export function usesOfTime(path: string, source: string): ('wall' | 'elapsed')[] {
   if (isTest(path) || FREE.some((folder) => path.startsWith(folder))) return [];
-  // Parsing all files takes seconds, and few have one of the words.
-  if (!/\bDate\b|\bperformance\b/.test(source)) return [];
-  const found = placesIn(path, source).flatMap(({ node }) => {
-    const name = readBy(node);
-    return name === null ? [] : [name];
+  const found = outlineOf(path, source).globals.flatMap(({ name, how }) => {
+    if (name === 'Date') return readsTime(how) ? (['wall'] as const) : [];
+    // A `process` that is passed on may be read anywhere.
+    const isElapsed = name === 'performance' || (name === 'process' && OF_PROCESS.has(how));
+    return isElapsed ? (['elapsed'] as const) : [];
   });
   return [...new Set(found)];
 }
 
-function readBy({ type, object, property, callee, arguments: args }: Node): 'wall' | 'elapsed' | null {
-  if (type === 'MemberExpression') {
-    const member = `${nameOf(object)}.${nameOf(property)}`;
-    if (member === 'Date.now') return 'wall';
-    return member === 'performance.now' ? 'elapsed' : null;
-  }
-  const isCall = type === 'NewExpression' || type === 'CallExpression';
-  return isCall && nameOf(callee) === 'Date' && (args as Node[]).length === 0 ? 'wall' : null;
-}
-
-const nameOf = (node: unknown) => (node as { name?: string }).name ?? '';
+const OF_PROCESS = new Set([null, 'hrtime', 'uptime']);
 
 /** Every file that reads the time and is not named here, and every name without such a file. */
 export function faultsOfTime(files: readonly (readonly [path: string, source: string])[]): string[] {
@@ -63,12 +74,9 @@ export function faultsOfTime(files: readonly (readonly [path: string, source: st
   ];
   return tables.flatMap(({ kind, named, reads }) => {
     const paths = uses.filter((use) => use.kind === kind).map(({ path }) => path);
-    const isNamed = (path: string) =>
-      named.some((name) => (name.endsWith('/') ? path.startsWith(name) : path === name));
-    const isUsed = (name: string) => paths.some((path) => (name.endsWith('/') ? path.startsWith(name) : path === name));
     return [
-      ...paths.filter((path) => !isNamed(path)).map((path) => `${path} ${reads}, and does not use the clock`),
-      ...named.filter((name) => !isUsed(name)).map((name) => `no file of ${name} ${reads}`),
+      ...paths.filter((path) => !named.includes(path)).map((path) => `${path} ${reads}, and does not use the clock`),
+      ...named.filter((name) => !paths.includes(name)).map((name) => `${name} is named, but nothing in it ${reads}`),
     ];
   });
 }

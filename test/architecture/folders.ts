@@ -1,6 +1,6 @@
 // Folders have few files and a name that says what is in them.
 import { posix } from 'node:path';
-import { isTest } from './import-rules.ts';
+import { isTest } from './outline.ts';
 
 /** The most TypeScript files that a folder may hold, without tests. The engine is read as a whole, so its folders are smaller. */
 export const MOST_FILES = 12;

@@ -1,6 +1,7 @@
 // Which files of src/ may import which. A function of one file's text, so that it can be tested with invented files.
+import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
-import { type Node, placesIn } from './syntax.ts';
+import { isTest, outlineOf } from './outline.ts';
 
 /** Folders whose subfolders must not import each other. */
 const GROUPS = ['stores', 'agents', 'sandboxes', 'clients', 'faces'];
@@ -46,17 +47,8 @@ export function brokenImportRules(path: string, source: string): string[] {
 }
 
 /** Every module that the file imports, types included; undefined stands for a computed name. */
-export function importsOf(path: string, source: string): readonly (string | undefined)[] {
-  const text = `${path}\n${source}`;
-  const imports = cachedImports.get(text) ?? placesIn(path, source).flatMap(({ node }) => importedBy(node));
-  cachedImports.set(text, imports);
-  return imports;
-}
-
-/** A cache by path and text, because several rules need the imports of every file. */
-const cachedImports = new Map<string, readonly (string | undefined)[]>();
-
-export const isTest = (path: string) => path.endsWith('.test.ts');
+export const importsOf = (path: string, source: string): (string | undefined)[] =>
+  outlineOf(path, source).imports.map(({ module }) => module);
 
 function whyMisplaced(path: string): string | undefined {
   const [first = '', ...rest] = path.split('/');
@@ -77,6 +69,8 @@ function whyNot(path: string, specifier: string | undefined): string | undefined
   if (!specifier.startsWith('.')) return isTest(path) ? undefined : whyNotPackage(from, specifier);
   const target = posix.join(posix.dirname(path), specifier);
   if (target.startsWith('../')) return isTest(path) ? undefined : `imports ${specifier} from outside of src`;
+  // The other rules do not look at tests.
+  if (isTest(target) && !isTest(path)) return `imports ${specifier}, which is a test`;
   const to = unitOf(target);
   if (from === to) return undefined;
   // The stand-in model and the program do not import each other. Only the demo uses the stand-in model.
@@ -94,21 +88,9 @@ function whyNot(path: string, specifier: string | undefined): string | undefined
 
 function whyNotPackage(from: string, name: string): string | undefined {
   // A port has no code (another rule checks that), so it can use only the types of Node's modules.
-  if (from === 'core' || from === 'flow' || (from === 'ports' && !name.startsWith('node:')))
-    return `${from} imports ${name}`;
+  if (from === 'core' || from === 'flow' || (from === 'ports' && !isBuiltin(name))) return `${from} imports ${name}`;
   if (name === 'throughline' || name.startsWith('throughline/')) return `${from} imports the package itself`;
-  if (from === 'testing' && !name.startsWith('node:')) return `testing imports ${name}`;
-  if (from === 'wire' && name.startsWith('node:')) return `wire runs in browsers and imports ${name}`;
+  if (from === 'testing' && !isBuiltin(name)) return `testing imports ${name}`;
+  if (from === 'wire' && isBuiltin(name)) return `wire runs in browsers and imports ${name}`;
   return undefined;
-}
-
-const IMPORTING = new Set(
-  'ImportDeclaration ExportNamedDeclaration ExportAllDeclaration ImportExpression TSImportType'.split(' '),
-);
-
-/** The module that a node names, if it is an import of any kind; undefined in the list stands for a computed name. */
-function importedBy(node: Node): (string | undefined)[] {
-  const source = IMPORTING.has(node.type) ? (node.source as { value?: unknown } | null) : null;
-  if (!source) return [];
-  return [typeof source.value === 'string' ? source.value : undefined];
 }

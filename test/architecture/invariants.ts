@@ -1,5 +1,6 @@
-// `R1` … `R10` refer to the rules of INVARIANTS.md. Every cited rule exists there, and every rule names tests that exist.
-import { type Files, testsIn } from './running-tests.ts';
+// `R1` … `R10` refer to the rules of INVARIANTS.md. Every cited rule exists there, and every rule names tests that exist and can fail.
+import { testsIn } from './running-tests.ts';
+import type { Files } from './test-files.ts';
 
 /** A test that a rule names: the file, and the test's name or the beginning of it; null: the whole file. */
 type NamedTest = { file: string; name: string | null };
@@ -33,12 +34,12 @@ export function faultsOfRules(rules: readonly Rule[], files: Files): string[] {
       if (!files.has(file)) return [`${id} names ${file}, which does not exist`];
       const found = testsIn(file, files);
       if (name !== null) {
-        return found.some((one) => one.name.includes(name) && one.runs())
+        return found.some((one) => one.name.includes(name) && one.checks())
           ? []
-          : [`${id}: ${file} has no test “${name}”`];
+          : [`${id}: ${file} has no test “${name}” that runs and expects something`];
       }
-      const allRun = found.length > 0 && found.every(({ runs }) => runs());
-      return allRun ? [] : [`${id} names ${file}, which has no test, or one that is skipped`];
+      const allCheck = found.length > 0 && found.every(({ checks }) => checks());
+      return allCheck ? [] : [`${id} names ${file}, which has no test, or one that is skipped or expects nothing`];
     }),
   ]);
 }

@@ -1,6 +1,8 @@
 // The imports that web/ may have. And it must not turn text into markup or code, because agents and other people write that text.
+import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 import { importsOf } from './import-rules.ts';
+import { isTest, outlineOf } from './outline.ts';
 import { type Node, placesIn } from './syntax.ts';
 
 const CORE = 'src/core/';
@@ -11,17 +13,16 @@ export function brokenPageImports(path: string, source: string): string[] {
   return importsOf(path, source).flatMap((specifier) => whyNot(path, specifier) ?? []);
 }
 
-export const isTestOfPage = (path: string) => /\.test\.tsx?$/.test(path);
-
 function whyNot(path: string, specifier: string | undefined): string | null {
   if (specifier === undefined) return 'a computed import cannot be checked';
   if (specifier.startsWith('.')) {
     const target = posix.join(posix.dirname(path), specifier);
-    const isAllowed = target.startsWith('web/') || target.startsWith(CORE) || isTestOfPage(path);
+    if (isTest(target) && !isTest(path)) return `imports ${specifier}, which is a test`;
+    const isAllowed = target.startsWith('web/') || target.startsWith(CORE) || isTest(path);
     return isAllowed ? null : `imports ${target}: the page uses ${ENTRY} and ${CORE} only`;
   }
-  if (isTestOfPage(path)) return null;
-  if (specifier.startsWith('node:')) return `runs in browsers and imports ${specifier}`;
+  if (isTest(path)) return null;
+  if (isBuiltin(specifier)) return `runs in browsers and imports ${specifier}`;
   const isOurs = specifier === 'throughline' || specifier.startsWith('throughline/');
   return isOurs && specifier !== ENTRY ? `imports ${specifier}: the page uses ${ENTRY} and ${CORE} only` : null;
 }
@@ -42,27 +43,21 @@ const UNSAFE = new Set([
 ]);
 const NAMES = new Set(['Identifier', 'JSXIdentifier', 'Literal']);
 
-/** All of these names that the file uses, in code and not in comments. */
+/** All of these names that the file uses, in code and not in comments. Not seen: names that are computed. */
 export function unsafeMarkup(path: string, source: string): string[] {
-  return placesIn(path, source).flatMap(({ node }) => {
+  const named = placesIn(path, source).flatMap(({ node }) => {
     const name = nameIn(node);
-    if (name !== null && UNSAFE.has(name)) return [name];
-    if (isCallOf(node, 'Function')) return ['Function'];
-    return isDocumentWrite(node) ? ['document.write'] : [];
+    return name !== null && UNSAFE.has(name) ? [name] : [];
   });
+  const globals = outlineOf(path, source).globals.flatMap(({ name, how }) => {
+    if (name === 'Function') return how === 'instanceof' ? [] : [name];
+    return name === 'document' && /^write(ln)?$/.test(how ?? '') ? ['document.write'] : [];
+  });
+  return [...named, ...globals];
 }
 
 function nameIn(node: Node): string | null {
   if (!NAMES.has(node.type)) return null;
   const name = node.name ?? node.value;
   return typeof name === 'string' ? name : null;
-}
-
-function isCallOf(node: Node, name: string): boolean {
-  return /^(New|Call)Expression$/.test(node.type) && nameIn(node.callee as Node) === name;
-}
-
-function isDocumentWrite(node: Node): boolean {
-  if (node.type !== 'MemberExpression' || nameIn(node.object as Node) !== 'document') return false;
-  return /^write(ln)?$/.test(nameIn(node.property as Node) ?? '');
 }

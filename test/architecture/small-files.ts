@@ -1,7 +1,7 @@
 // A small file with one importer in its folder belongs into that importer: a reader would have to open both anyway.
 import { posix } from 'node:path';
 import { importedFiles } from './cycles.ts';
-import { isTest } from './import-rules.ts';
+import { isTest } from './outline.ts';
 
 /** A file with at least this many lines may stand alone, whatever imports it. */
 export const SMALL = 50;
