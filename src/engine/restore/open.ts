@@ -2,14 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Step } from '../../core/restore/continuity.ts';
-import { addLockWait, nextLockWait } from '../../core/restore/lock-wait.ts';
+import { afterLockWait, type LockWaits, nextLockWait } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
 import { starts } from '../starts.ts';
 import { notNew } from '../worker/held.ts';
-import { inLineage, type OpenResult, type OpenSession, type RestoreRequest, type StepFailure } from './request.ts';
+import {
+  inLineage,
+  type OpenResult,
+  type OpenSession,
+  type RestoreRequest,
+  type Restoring,
+  type StepFailure,
+} from './request.ts';
 import { toldTo } from './told.ts';
 
 /*
@@ -39,7 +46,7 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
 }
 
 /** The agent reopens its own session, if its storage is at the recorded position, or if only the agent itself moved it. */
-export async function openResumed(recorded: Session, request: RestoreRequest): Promise<OpenResult> {
+export async function openResumed(recorded: Session, request: Restoring): Promise<OpenResult> {
   const { held, agent, traits } = request;
   let row = recorded;
   await held.endLive(agent);
@@ -105,7 +112,7 @@ function notResumed(row: Session, { reason, message }: Opened & { ok: false }, r
 export const KNOWS_NOTHING = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 0, mirrored: 0 };
 
 /** Opens a native session that somebody else made. It enters the lineage when the prompt is sent. */
-export async function openAdopted(id: string, request: RestoreRequest): Promise<OpenResult> {
+export async function openAdopted(id: string, request: Restoring): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
   const position = traits.position ? await agent.position(id, await held.openSandbox()) : null;
@@ -126,7 +133,7 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
 }
 
 /** Opens a new session. An id that we assign is recorded before the agent gets it, and opens a session once (R1). */
-export async function openNew(step: Step, request: RestoreRequest): Promise<OpenResult> {
+export async function openNew(step: Step, request: Restoring): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
   const parent = await previousSession(request);
@@ -149,7 +156,7 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
  * If an id that we made is in use, an earlier attempt has opened the session, and it is resumed (R1). An id that the caller chose may be
  * that of somebody else's session.
  */
-async function openAssigned(assigned: Assigned | null, noTools: boolean, request: RestoreRequest) {
+async function openAssigned(assigned: Assigned | null, noTools: boolean, request: Restoring) {
   const id = assigned?.id ?? null;
   const opened = await openWithLockRetry({ kind: 'new', id }, request, noTools);
   if (id === null || 'failure' in opened || opened.ok || opened.reason !== 'in_use') return opened;
@@ -162,25 +169,27 @@ async function openAssigned(assigned: Assigned | null, noTools: boolean, request
 /** Opens a session. Waits for a locked one as long as the settings allow. */
 export async function openWithLockRetry(
   how: OpenHow,
-  { held, agent, lock, signal, turn, heard, choices = {} }: RestoreRequest,
+  restoring: Restoring,
   noTools = false,
 ): Promise<Opened | StepFailure> {
+  const { held, agent, signal, turn, heard, choices = {} } = restoring;
   for (;;) {
     signal.throwIfAborted();
     const sandbox = await held.openSandbox();
     const opened = await starts.run(signal, agent.open.bind(agent, { how, sandbox, noTools, signal, choices }));
     if (opened.ok || opened.reason !== 'locked') return opened;
-    const waitMs = nextLockWait(held.parts.settings.lock, lock);
-    if (waitMs === null) return stayedLocked(opened.message, lock);
-    addLockWait(lock, waitMs);
-    if (!(await delay(waitMs, true, { signal }).catch(() => false))) return stayedLocked(opened.message, lock);
+    const waitMs = nextLockWait(held.parts.settings.lock, restoring.lockWaits);
+    if (waitMs === null) return stayedLocked(opened.message, restoring.lockWaits);
+    const waits = afterLockWait(restoring.lockWaits, waitMs);
+    restoring.lockWaits = waits;
+    if (!(await delay(waitMs, true, { signal }).catch(() => false))) return stayedLocked(opened.message, waits);
     heard?.();
-    const payload = { id: how.kind === 'resume' ? how.id : null, waits: lock.count, ms: lock.ms };
+    const payload = { id: how.kind === 'resume' ? how.id : null, waits: waits.count, ms: waits.ms };
     await held.lease.write({ write: 'event', event: { kind: 'session.locked', turn: turn?.id ?? null, payload } });
   }
 }
 
-function stayedLocked(message: string, { count, ms }: { count: number; ms: number }): StepFailure {
+function stayedLocked(message: string, { count, ms }: LockWaits): StepFailure {
   return {
     failure: `locked: ${message}`,
     final: {

@@ -12,11 +12,11 @@ import {
   previousSession,
   whyNotOpen,
 } from './open.ts';
-import { inLineage, type OpenResult, type RestoreRequest } from './request.ts';
+import { inLineage, type OpenResult, type Restoring } from './request.ts';
 import { transcriptTold } from './told.ts';
 
 /** Writes the agent's own file and opens its session: the file as it was, if our copy reaches the head; otherwise one made from records. */
-export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
+export async function openRehydrated(request: Restoring): Promise<OpenResult> {
   await request.held.endLive(request.agent);
   // Our copy contains the id of its session, so it cannot have the id that the caller chose.
   const mirrored = request.newSession === null ? await openMirrored(request) : null;
@@ -24,7 +24,7 @@ export async function openRehydrated(request: RestoreRequest): Promise<OpenResul
 }
 
 /** Null: there is no usable copy. */
-async function openMirrored(request: RestoreRequest): Promise<OpenResult | null> {
+async function openMirrored(request: Restoring): Promise<OpenResult | null> {
   const { held, agent, settings } = request;
   const { owner, id: conversation, head } = held.conversation;
   const [row] = await held.parts.store.sessions(owner, conversation, { agent: agent.name, limit: 1 });
@@ -48,7 +48,7 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
   return { open: { session, ...known, mirrored: 0, told: toldBy(opened) }, proof: 'proved' };
 }
 
-async function openFromRecords(request: RestoreRequest): Promise<OpenResult> {
+async function openFromRecords(request: Restoring): Promise<OpenResult> {
   const { records, dropped, omitted, images } = await recordsWithin(0, request);
   if (records.length === 0) return { failure: nothingFits(dropped) };
   const parent = await previousSession(request);

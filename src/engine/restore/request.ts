@@ -32,13 +32,25 @@ export interface RestoreRequest {
   readonly rewind: RewindTo | null;
   /** How often the block was already refused as too long. */
   readonly shrink: number;
-  /** Steps that earlier attempts of this turn have tried; those tried now are added. */
-  readonly tried: Tried[];
-  /** Waits of this turn for locked sessions; those that come now are added. */
-  readonly lock: LockWaits;
+  readonly earlier: EarlierAttempts;
   readonly signal: AbortSignal;
   /** Called when the agent shows that it is alive, or waits for a lock; left out: nobody measures how long it is silent. */
   readonly heard?: () => void;
+}
+
+/** What earlier attempts of the turn have tried, and their waits for locked sessions. The receipt has these too. */
+export type EarlierAttempts = Pick<Receipt, 'tried' | 'lockWaits'>;
+
+export const NO_EARLIER_ATTEMPTS: EarlierAttempts = { tried: [], lockWaits: { count: 0, ms: 0 } };
+
+/** A restore that runs, and what its receipt counts. Each restore has an object of its own. */
+export interface Restoring extends RestoreRequest {
+  /** Monotonic. */
+  readonly startedAt: number;
+  /** With those of earlier attempts. Only `restore.ts` adds to them. */
+  readonly tried: Tried[];
+  /** With those of earlier attempts. Only `openWithLockRetry` adds to them. */
+  lockWaits: LockWaits;
 }
 
 /** A session of the lineage, and the prompt to remove from it. */
