@@ -2,16 +2,7 @@ import { isUsable } from '../../core/restore/session.ts';
 import type { ToldPart } from '../../core/restore/told.ts';
 import type { Opened } from '../../ports/agent.ts';
 import { nothingFits, recordsWithin } from './deliver.ts';
-import {
-  assign,
-  isOpen,
-  KNOWS_NOTHING,
-  markUnusable,
-  neverOpened,
-  openWithLockRetry,
-  previousSession,
-  whyNotOpen,
-} from './open.ts';
+import { assign, isOpen, KNOWS_NOTHING, neverOpened, openWithLockRetry, previousSession, whyNotOpen } from './open.ts';
 import { inLineage, type OpenResult, type Restoring } from './request.ts';
 import { transcriptTold } from './told.ts';
 
@@ -34,7 +25,10 @@ async function openMirrored(request: Restoring): Promise<OpenResult | null> {
   if (settings.rung === 'rehydrate' && row.condensedTo > 0) return null;
   const transcript = await held.parts.store.transcript(owner, conversation, row.ref);
   if (transcript === null) return null;
-  if (isUsable(row)) await markUnusable(row, 'lost', 'its file is put back from our copy', request);
+  if (isUsable(row)) {
+    const reason = 'its file is put back from our copy';
+    await held.putAside(agent, { ref: row.ref, state: 'lost', reason });
+  }
   const how = { kind: 'rehydrate', id: row.id, from: { transcript, memo: row.memo } } as const;
   const opened = await openWithLockRetry(how, request);
   if ('failure' in opened) return opened.final ? opened : null;
@@ -56,7 +50,7 @@ async function openFromRecords(request: Restoring): Promise<OpenResult> {
   if ('failure' in assigned) return assigned;
   const { id, ref } = assigned;
   const opened = await openWithLockRetry({ kind: 'rehydrate', id, from: { records } }, request);
-  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
+  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened));
   const { session, proof } = opened;
   const made = { cutTurns: dropped + omitted.shortened, images };
   const told = { ...KNOWS_NOTHING, dropped, omitted, made };

@@ -2,7 +2,7 @@ import type { Failure } from '../../core/errors.ts';
 import type { LockWaits } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Omissions, type Proof, type Receipt, type Tried } from '../../core/restore/receipt.ts';
 import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
-import type { Session, SessionOrigin } from '../../core/restore/session.ts';
+import type { Session, SessionOrigin, UnusableState } from '../../core/restore/session.ts';
 import type { ToldPart } from '../../core/restore/told.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Choices } from '../../core/turn/choices.ts';
@@ -111,14 +111,15 @@ export function inLineage(row: Session): Omit<OpenSession, 'session'> {
 export type OpenResult = { readonly open: OpenSession; readonly proof: Proof } | StepFailure;
 
 /**
- * A step that did not work. `final`: no other step may be tried. `aside`: our reference of a session that no later step may use, although
- * its agent might open it: closing a session can restore its storage. `spent`: what the step has cost; left out: nothing.
+ * A step that did not work. `final`: no other step may be tried. `aside`: a session that `restore` puts aside for that reason. No later
+ * step may use it, although its agent might open it: closing a session can restore its storage. `spent`: what the step has cost; left
+ * out: nothing.
  */
 export interface StepFailure {
   readonly failure: string;
   readonly spent?: Spent;
   readonly final?: Failure;
-  readonly aside?: string;
+  readonly aside?: { readonly ref: string; readonly state: UnusableState };
 }
 
 /** What was given to a session before the prompt. */

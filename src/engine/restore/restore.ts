@@ -13,7 +13,7 @@ import {
 import type { ReceiptRung, Rung } from '../../core/restore/restore-settings.ts';
 import type { Held } from '../worker/held.ts';
 import { deliverBlock, progress } from './deliver.ts';
-import { markUnusable, noteCondensed, openAdopted, openLive, openNew, openResumed } from './open.ts';
+import { noteCondensed, openAdopted, openLive, openNew, openResumed } from './open.ts';
 import { planFor } from './plan.ts';
 import { openRehydrated } from './rehydrate.ts';
 import { replay } from './replay.ts';
@@ -55,9 +55,9 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
   if (plan.replaces) await replaceSession(plan.replaces, request);
 
-  const aside = new Set<string>();
+  const unusable = new Set<string>();
   for (const step of plan.steps) {
-    if ('session' in step.open && aside.has(step.open.session.ref)) continue;
+    if ('session' in step.open && unusable.has(step.open.session.ref)) continue;
     const taken = await takeStep(step, request);
     if (!('failure' in taken)) {
       const { open, proof } = taken;
@@ -75,6 +75,10 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
       const told = [...(open.told ?? []), ...delivery.told];
       return { open, receipt, preface: delivery.preface, told, delivered: delivery.sent, cutTurns, images };
     }
+    if (taken.aside !== undefined) {
+      await held.putAside(asked.agent, { ...taken.aside, reason: taken.failure });
+      unusable.add(taken.aside.ref);
+    }
     // If it was stopped, it did not fail: only a step that has cost something is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();
     else spent = addSpent(spent, taken.spent);
@@ -84,7 +88,6 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
       return fail(STOPPED);
     }
     await noteTried(attempt, request);
-    if (taken.aside !== undefined) aside.add(taken.aside);
     if (taken.final) return fail(taken.final);
     if (explicit !== null) return fail(refusal(request, taken.failure));
   }
@@ -201,7 +204,7 @@ async function replaceSession({ session, reason }: NonNullable<Plan['replaces']>
   if (session.process && held.live.get(agent.name)?.ref !== session.ref)
     await held.parts.sandboxes.end(session.process);
   await noteTried({ rung: 'resume', sessionId: session.id, failure: reason }, request);
-  await markUnusable(session, 'closed', reason, request);
+  await held.putAside(agent, { ref: session.ref, state: 'closed', reason });
 }
 
 async function noteTried(payload: Tried, { held, turn, tried }: Restoring): Promise<void> {

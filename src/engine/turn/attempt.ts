@@ -4,6 +4,7 @@ import type { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
+import { aside } from '../../core/restore/session.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { choicesOf } from '../../core/turn/choices.ts';
 import type { Prompt } from '../../core/turn/content.ts';
@@ -246,8 +247,8 @@ class Attempt {
     const open = await this.#openSession(id, origin, known ?? this.#open.parent);
     const writes: Write[] = [open];
     if (known !== null) {
-      const change = { state: 'dormant', process: null } as const;
-      writes.unshift({ write: 'change-session', ref: known, change, reason: `the agent went on as ${id}` });
+      const reason = `the agent went on as ${id}`;
+      writes.unshift({ write: 'change-session', ref: known, change: aside('dormant'), reason });
     }
     try {
       await this.#request.held.lease.write(...writes);
