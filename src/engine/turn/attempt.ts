@@ -64,6 +64,8 @@ export interface AttemptResult {
   /** How much of the session's transcript file was mirrored before. */
   readonly mirrored: number;
   readonly usage: Usage;
+  /** The agent has reported what this prompt used. */
+  readonly isUsageReported: boolean;
   readonly receipt: Receipt;
   readonly startedAt: number;
   readonly endedAt: number;
@@ -87,6 +89,7 @@ class Attempt {
   #ref: string | null;
   #sessionId: string | null;
   #usage: Usage;
+  #isUsageReported = false;
   #after: Proof | null = null;
   #fault: Failure | null = null;
 
@@ -214,6 +217,7 @@ class Attempt {
         return this.#named(event.id);
       case 'usage':
         this.#usage = addUsage(this.#usage, event.usage);
+        this.#isUsageReported = true;
         return;
       case 'permission':
         this.#writer.flush();
@@ -327,6 +331,7 @@ class Attempt {
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#usage,
+      isUsageReported: this.#isUsageReported,
       receipt: this.#receipt(),
       startedAt,
       endedAt: this.#request.held.parts.clock.now(),

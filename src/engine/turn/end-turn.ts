@@ -6,9 +6,9 @@ import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restor
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
 import { aside, stateWithoutProcess } from '../../core/restore/session.ts';
 import { type AgentTraits, canReopen } from '../../core/restore/traits.ts';
-import { type Condensed, mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
+import { type Condensed, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
-import type { EndKind } from '../../core/turn/turn-decision.ts';
+import { type EndKind, endOfSent } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, SentPrompt, Tail } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
@@ -201,19 +201,18 @@ function saidIn({ sessionId, startedAt, endedAt }: AttemptResult, parts: readonl
 }
 
 /** Ends a turn that was sent. The agent's storage is read for the position, and for output that nobody saw. */
-async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptResult): Promise<EndFacts> {
-  const { agent, traits, closeReason } = ended;
+async function sentFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
+  const { agent, traits, closeReason } = ending;
   const { session, ref } = result;
   // Reading the agent's storage takes a while, so the output is stored before. Otherwise output and end are one commit.
   if (traits.position || session.transcript !== undefined) await held.lease.drained();
   const storage = await readStorage(held, agent, traits, result);
-  // The agent finished the turn, but its process ended before it reported that.
-  const recovered = storage.ended !== null && ended.failure?.code === 'agent_died';
-  const ending = recovered ? { ...ended, failure: null } : ended;
-  const { failure } = ending;
-  const parts = recovered ? storage.found : failure === null ? result.parts : mergeParts(result.parts, storage.found);
-  const said = { ...saidIn(result, parts), ...(recovered && { recovered }) };
-  const facts = { ...factsOf(turn, ending, result), said };
+  const { usage, isUsageReported, parts: seen } = result;
+  const { found, ended } = storage;
+  const end = endOfSent({ failure: ending.failure, crashed: false, seen, usage, isUsageReported, found, ended });
+  const { failure, recovered } = end;
+  const said = { ...saidIn(result, end.parts), ...(recovered && { recovered }) };
+  const facts = { ...factsOf(turn, { ...ending, failure }, result), usage: end.usage, said };
   const refuted = failure?.code === 'context_refuted';
   const effect: SessionEffect = {
     was: failure === null ? 'told' : refuted ? 'refuted' : 'cut off',
