@@ -30,7 +30,8 @@ import type { Slot, Slots } from './slots.ts';
  *             gone                         gone: given back or lost, and no longer held
  *
  * Beside its state it has what every state needs: the lease, the sandbox and the sessions that are open in it, the slot (only while there
- * is work, or once it is due), and the errands that wait until no turn runs. Only the methods below change these.
+ * is work, or once it is due), and the errands that wait until no turn runs. Only the methods below change these. Once it is gone, it has
+ * neither a slot nor errands.
  *
  * A notification is kept until the worker looks for a turn: it looks once more before the conversation rests. A warm conversation with
  * an open turn, for which there was no slot, is due.
@@ -190,6 +191,10 @@ export class Held {
       this.#idleTimer = setTimeout(this.#onIdle, this.parts.settings.idleMs).unref();
     }
     if (event.type === 'notified') this.#run?.signal.lookAgain();
+    if (this.#state.is === 'gone') {
+      this.freeSlot();
+      this.dropErrands();
+    }
     return this.#state;
   }
 
