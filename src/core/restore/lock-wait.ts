@@ -7,8 +7,8 @@ export interface LockSettings {
 
 /** The waits of one turn so far, for the receipt. */
 export interface LockWaits {
-  count: number;
-  ms: number;
+  readonly count: number;
+  readonly ms: number;
 }
 
 /** How long the next wait is; null: the limit is reached. */
@@ -17,7 +17,6 @@ export function nextLockWait({ firstMs, longestMs, totalMs }: LockSettings, { co
   return next > 0 ? next : null;
 }
 
-export function addLockWait(waits: LockWaits, ms: number): void {
-  waits.count += 1;
-  waits.ms += ms;
+export function afterLockWait({ count, ms }: LockWaits, waitMs: number): LockWaits {
+  return { count: count + 1, ms: ms + waitMs };
 }

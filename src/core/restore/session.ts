@@ -19,6 +19,22 @@ export const USABLE_SESSION_STATES: readonly SessionState[] = ['live', 'dormant'
 export const SESSION_ORIGINS = ['new', 'rotated', 'rehydrated', 'adopted'] as const;
 export type SessionOrigin = (typeof SESSION_ORIGINS)[number];
 
+/** A session in one of these states is never used again. */
+export type UnusableState = 'diverged' | 'lost' | 'closed';
+
+/** What is recorded of every session that is put aside: no process holds it. */
+export function aside<S extends Exclude<SessionState, 'live'>>(
+  state: S,
+): { readonly state: S; readonly process: null } {
+  return { state, process: null };
+}
+
+/** The state of a session whose process has ended. `reopens`: its agent can open it again. `unsettled`: a turn in it was cut off. */
+export function stateWithoutProcess({ reopens, unsettled }: { reopens: boolean; unsettled: boolean }) {
+  if (!reopens) return 'lost';
+  return unsettled ? 'unsettled' : 'dormant';
+}
+
 /** The fields of a session that are shown as they are stored. */
 export interface ShownSession {
   /** The agent's id of it: what `session` of a prompt takes, and what `sessionId` is elsewhere. */

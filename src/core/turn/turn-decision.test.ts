@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Failure } from '../errors.ts';
-import { type AttemptFacts, decideAfterAttempt, type PromptFacts } from './turn-decision.ts';
+import type { RecordPart } from './record.ts';
+import { type AttemptFacts, decideAfterAttempt, endOfSent, type PromptFacts, type SentFacts } from './turn-decision.ts';
+import { NO_USAGE } from './usage.ts';
 
 const FAILED: Failure = { code: 'agent_failed', message: 'Overloaded.' };
 const LOCKED: Failure = { code: 'session_locked', message: 'Locked.' };
@@ -149,4 +151,50 @@ test.each<[string, Partial<AttemptFacts>, object]>([
   ['ends when its context is refuted', { failure: REFUTED }, { next: 'end', as: 'sent', failure: REFUTED }],
 ])('a turn whose caller chose the id of its session %s', (_, facts, expected) => {
   expect(decideAfterAttempt({ ...FACTS, ...facts, chosenId: true })).toMatchObject(expected);
+});
+
+describe('the end of a turn that was sent', () => {
+  const text = (said: string): RecordPart[] => [{ type: 'text', text: said }];
+  const [SEEN, STORED] = [text('begun'), text('begun, and ended')];
+  const [SPENT, STORED_USAGE] = [
+    { ...NO_USAGE, inputTokens: 5 },
+    { inputTokens: 7, modelCalls: 1 },
+  ];
+  const INTERRUPTED: Failure = { code: 'interrupted', message: 'The program ended.' };
+  const SENT: SentFacts = {
+    failure: DIED,
+    crashed: false,
+    seen: SEEN,
+    usage: SPENT,
+    isUsageReported: false,
+    found: STORED,
+    ended: { usage: STORED_USAGE },
+  };
+  const recovered = { failure: null, recovered: true, parts: STORED };
+  test.each<[string, Partial<SentFacts>, object]>([
+    [
+      'is its completion when the agent reported that, with what it said',
+      { failure: null },
+      { failure: null, recovered: false, parts: SEEN, usage: SPENT },
+    ],
+    ['is read from the storage when the agent died', {}, recovered],
+    ['is read from the storage when this program died', { failure: INTERRUPTED, crashed: true }, recovered],
+    [
+      'is unknown when the agent died and the storage does not show it',
+      { ended: null },
+      { failure: DIED, recovered: false, parts: STORED, usage: SPENT },
+    ],
+    [
+      'is unknown when this program died and the storage does not show it',
+      { failure: INTERRUPTED, crashed: true, ended: null, found: [] },
+      { failure: INTERRUPTED, recovered: false, parts: SEEN, usage: SPENT },
+    ],
+    ['stays an interruption by this program', { failure: INTERRUPTED }, { failure: INTERRUPTED, recovered: false }],
+    ['stays a cancellation, with all that is known', { failure: CANCELLED }, { failure: CANCELLED, parts: STORED }],
+    ['stays a failure that the agent reported', { failure: FAILED }, { failure: FAILED, recovered: false }],
+    ['has the usage that the storage shows', {}, { usage: { ...NO_USAGE, inputTokens: 12, modelCalls: 1 } }],
+    ['has no usage twice that the agent has reported', { isUsageReported: true }, { usage: SPENT }],
+  ])('%s', (_, facts, end) => {
+    expect(endOfSent({ ...SENT, ...facts })).toMatchObject(end);
+  });
 });

@@ -1,4 +1,6 @@
 import type { Failure } from '../errors.ts';
+import { mergeParts, type RecordPart } from './record.ts';
+import { addUsage, type Usage } from './usage.ts';
 
 /*
  * What happens to a turn after one attempt at it. A turn may be attempted again only after a failure that was seen to its end, in which
@@ -125,4 +127,47 @@ export function stopped(stop: TurnStop): Failure {
   if (typeof stop === 'object') return stop;
   if (stop === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
   return { code: 'interrupted', message: 'This program was ended before the turn could be tried again.' };
+}
+
+// ── a turn whose end nobody saw ────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is known of a turn that was sent: from the agent's output, and from its own storage. */
+export interface SentFacts {
+  /** Why the turn did not complete, as far as its output shows; null: it completed. */
+  readonly failure: Failure | null;
+  /** The program that ran the turn died, and with it the agent's output. */
+  readonly crashed: boolean;
+  readonly seen: readonly RecordPart[];
+  readonly usage: Usage;
+  /** The agent has reported what the prompt used, and that is part of `usage`. */
+  readonly isUsageReported: boolean;
+  /** What the storage has of the turn, if the output was not read to its end. */
+  readonly found: readonly RecordPart[];
+  /** The storage shows that the agent finished the turn; null: it does not. */
+  readonly ended: { readonly usage: Partial<Usage> } | null;
+}
+
+export interface SentEnd {
+  /** Null: it completed. */
+  readonly failure: Failure | null;
+  /** Nobody saw the end: it was read from the agent's storage. */
+  readonly recovered: boolean;
+  readonly parts: readonly RecordPart[];
+  readonly usage: Usage;
+}
+
+/**
+ * How a turn that was sent has ended. If nobody saw its end, because the agent or this program died, the agent's storage decides. A turn
+ * that was stopped stays stopped, whatever the storage shows.
+ */
+export function endOfSent({ failure, crashed, seen, usage, isUsageReported, found, ended }: SentFacts): SentEnd {
+  if (failure === null) return { failure, recovered: false, parts: seen, usage };
+  if (ended === null || !(crashed || failure.code === 'agent_died'))
+    return { failure, recovered: false, parts: mergeParts(seen, found), usage };
+  return {
+    failure: null,
+    recovered: true,
+    parts: found,
+    usage: isUsageReported ? usage : addUsage(usage, ended.usage),
+  };
 }

@@ -2,14 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Step } from '../../core/restore/continuity.ts';
-import { addLockWait, nextLockWait } from '../../core/restore/lock-wait.ts';
+import { afterLockWait, type LockWaits, nextLockWait } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
-import { isUsable, type Session } from '../../core/restore/session.ts';
+import { isUsable, type Session, type UnusableState } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
 import { starts } from '../starts.ts';
 import { notNew } from '../worker/held.ts';
-import { inLineage, type OpenResult, type OpenSession, type RestoreRequest, type StepFailure } from './request.ts';
+import {
+  inLineage,
+  type OpenResult,
+  type OpenSession,
+  type RestoreRequest,
+  type Restoring,
+  type StepFailure,
+} from './request.ts';
 import { toldTo } from './told.ts';
 
 /*
@@ -26,7 +33,7 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
   const position = traits.position ? await live.session.position() : null;
   if (traits.position && position !== row.position) {
     const moved = await movedByAgent(row, position, request);
-    if (moved === null) return movedByOthers(row, position, request);
+    if (moved === null) return movedByOthers(row, position);
     // What it did by itself is in its storage. Its process is ended, because it may do more that nobody asked for.
     await held.endLive(agent);
     return { failure: moved.how };
@@ -39,7 +46,7 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
 }
 
 /** The agent reopens its own session, if its storage is at the recorded position, or if only the agent itself moved it. */
-export async function openResumed(recorded: Session, request: RestoreRequest): Promise<OpenResult> {
+export async function openResumed(recorded: Session, request: Restoring): Promise<OpenResult> {
   const { held, agent, traits } = request;
   let row = recorded;
   await held.endLive(agent);
@@ -47,10 +54,10 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   if (traits.position) {
     if (row.position === null) return { failure: 'its position was never recorded' };
     const position = await agent.position(row.id, await held.openSandbox());
-    if (position === null) return markUnusable(row, 'lost', 'the agent no longer has it', request);
+    if (position === null) return unusable(row, 'lost', 'the agent no longer has it');
     if (position !== row.position) {
       const moved = await movedByAgent(row, position, request);
-      if (moved === null) return movedByOthers(row, position, request);
+      if (moved === null) return movedByOthers(row, position);
       // It has more than the history: the lineage and the receipt record that.
       const condensedTo = moved.condensed ? row.watermark : row.condensedTo;
       const change = { state: 'unsettled', position, process: null, condensedTo } as const;
@@ -62,12 +69,12 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   const told = () => toldTo(row, held);
   const opened = await openWithLockRetry({ kind: 'resume', id: row.id, memo: row.memo, rewind, told }, request);
   if ('failure' in opened) return opened;
-  if (!opened.ok) return notResumed(row, opened, request);
+  if (!opened.ok) return notResumed(row, opened);
   const position = rewind?.position ?? row.position;
   const proof = await proveOpened(opened, position, request);
   if (proof === 'refuted') {
     await opened.session.close();
-    return markUnusable(row, 'lost', 'after opening, its position was not the recorded one', request);
+    return unusable(row, 'lost', 'after opening, its position was not the recorded one');
   }
   if (isTooWeak(proof, request)) {
     await opened.session.close();
@@ -93,19 +100,18 @@ export async function noteCondensed(
   return condensedTo;
 }
 
-function notResumed(row: Session, { reason, message }: Opened & { ok: false }, request: RestoreRequest) {
-  if (reason === 'lacking') return markUnusable(row, 'lost', message, request);
-  if (reason === 'diverged')
-    return markUnusable(row, 'diverged', `somebody else has used it since: ${message}`, request);
+function notResumed(row: Session, { reason, message }: Opened & { ok: false }): StepFailure {
+  if (reason === 'lacking') return unusable(row, 'lost', message);
+  if (reason === 'diverged') return unusable(row, 'diverged', `somebody else has used it since: ${message}`);
   const failure = `the agent refused: ${message}`;
-  return reason === 'not_found' ? markUnusable(row, 'lost', failure, request) : { failure };
+  return reason === 'not_found' ? unusable(row, 'lost', failure) : { failure };
 }
 
 /** The recorded state of a session that was told nothing of the conversation. */
 export const KNOWS_NOTHING = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 0, mirrored: 0 };
 
 /** Opens a native session that somebody else made. It enters the lineage when the prompt is sent. */
-export async function openAdopted(id: string, request: RestoreRequest): Promise<OpenResult> {
+export async function openAdopted(id: string, request: Restoring): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
   const position = traits.position ? await agent.position(id, await held.openSandbox()) : null;
@@ -126,7 +132,7 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
 }
 
 /** Opens a new session. An id that we assign is recorded before the agent gets it, and opens a session once (R1). */
-export async function openNew(step: Step, request: RestoreRequest): Promise<OpenResult> {
+export async function openNew(step: Step, request: Restoring): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
   const parent = await previousSession(request);
@@ -135,7 +141,7 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
   if (assigned !== null && 'failure' in assigned) return assigned;
   const { id, ref } = assigned ?? { id: null, ref: null };
   const opened = await openAssigned(assigned, noTools, request);
-  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
+  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened));
   const { session } = opened;
   if (id === null && session.id !== null && traits.position && (await held.hasUsed(agent, session.id))) {
     await session.close();
@@ -149,7 +155,7 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
  * If an id that we made is in use, an earlier attempt has opened the session, and it is resumed (R1). An id that the caller chose may be
  * that of somebody else's session.
  */
-async function openAssigned(assigned: Assigned | null, noTools: boolean, request: RestoreRequest) {
+async function openAssigned(assigned: Assigned | null, noTools: boolean, request: Restoring) {
   const id = assigned?.id ?? null;
   const opened = await openWithLockRetry({ kind: 'new', id }, request, noTools);
   if (id === null || 'failure' in opened || opened.ok || opened.reason !== 'in_use') return opened;
@@ -162,25 +168,27 @@ async function openAssigned(assigned: Assigned | null, noTools: boolean, request
 /** Opens a session. Waits for a locked one as long as the settings allow. */
 export async function openWithLockRetry(
   how: OpenHow,
-  { held, agent, lock, signal, turn, heard, choices = {} }: RestoreRequest,
+  restoring: Restoring,
   noTools = false,
 ): Promise<Opened | StepFailure> {
+  const { held, agent, signal, turn, heard, choices = {} } = restoring;
   for (;;) {
     signal.throwIfAborted();
     const sandbox = await held.openSandbox();
     const opened = await starts.run(signal, agent.open.bind(agent, { how, sandbox, noTools, signal, choices }));
     if (opened.ok || opened.reason !== 'locked') return opened;
-    const waitMs = nextLockWait(held.parts.settings.lock, lock);
-    if (waitMs === null) return stayedLocked(opened.message, lock);
-    addLockWait(lock, waitMs);
-    if (!(await delay(waitMs, true, { signal }).catch(() => false))) return stayedLocked(opened.message, lock);
+    const waitMs = nextLockWait(held.parts.settings.lock, restoring.lockWaits);
+    if (waitMs === null) return stayedLocked(opened.message, restoring.lockWaits);
+    const waits = afterLockWait(restoring.lockWaits, waitMs);
+    restoring.lockWaits = waits;
+    if (!(await delay(waitMs, true, { signal }).catch(() => false))) return stayedLocked(opened.message, waits);
     heard?.();
-    const payload = { id: how.kind === 'resume' ? how.id : null, waits: lock.count, ms: lock.ms };
+    const payload = { id: how.kind === 'resume' ? how.id : null, waits: waits.count, ms: waits.ms };
     await held.lease.write({ write: 'event', event: { kind: 'session.locked', turn: turn?.id ?? null, payload } });
   }
 }
 
-function stayedLocked(message: string, { count, ms }: { count: number; ms: number }): StepFailure {
+function stayedLocked(message: string, { count, ms }: LockWaits): StepFailure {
   return {
     failure: `locked: ${message}`,
     final: {
@@ -216,32 +224,20 @@ export function isTooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
 
 // ── the lineage ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Records that the session is not used again. No later step of this plan may use it. */
-export async function markUnusable(
-  { ref }: Session,
-  state: 'lost' | 'diverged' | 'closed',
-  reason: string,
-  { held, agent }: RestoreRequest,
-): Promise<StepFailure> {
-  await held.putAside(agent, { ref, state, reason });
-  return { failure: reason, aside: ref };
+/** The step failed, and its session must not be used again. */
+function unusable({ ref }: Session, state: UnusableState, failure: string): StepFailure {
+  return { failure, aside: { ref, state } };
 }
 
-/** Marks an assigned session (`ref`) as lost that could not be opened. Null: no id was assigned. */
-export async function neverOpened(ref: string | null, failure: StepFailure, { held, agent }: RestoreRequest) {
-  if (ref !== null) await held.putAside(agent, { ref, state: 'lost', reason: failure.failure });
-  return failure;
+/** The failure of a step whose new session could not be opened. `ref`: of the id that we had assigned to it; null: none. */
+export function neverOpened(ref: string | null, failure: StepFailure): StepFailure {
+  return ref === null ? failure : { ...failure, aside: { ref, state: 'lost' } };
 }
 
 /** Somebody else used the session: it is never used again, and never merged (R10). */
-function movedByOthers(row: Session, found: string | null, request: RestoreRequest): Promise<StepFailure> {
-  if (found === null) return markUnusable(row, 'lost', 'the agent no longer has it', request);
-  return markUnusable(
-    row,
-    'diverged',
-    'somebody else has used it since: its position is not the recorded one',
-    request,
-  );
+function movedByOthers(row: Session, found: string | null): StepFailure {
+  if (found === null) return unusable(row, 'lost', 'the agent no longer has it');
+  return unusable(row, 'diverged', 'somebody else has used it since: its position is not the recorded one');
 }
 
 /** What the agent did by itself since its last turn; null: somebody else may have used the session. */

@@ -2,21 +2,12 @@ import { isUsable } from '../../core/restore/session.ts';
 import type { ToldPart } from '../../core/restore/told.ts';
 import type { Opened } from '../../ports/agent.ts';
 import { nothingFits, recordsWithin } from './deliver.ts';
-import {
-  assign,
-  isOpen,
-  KNOWS_NOTHING,
-  markUnusable,
-  neverOpened,
-  openWithLockRetry,
-  previousSession,
-  whyNotOpen,
-} from './open.ts';
-import { inLineage, type OpenResult, type RestoreRequest } from './request.ts';
+import { assign, isOpen, KNOWS_NOTHING, neverOpened, openWithLockRetry, previousSession, whyNotOpen } from './open.ts';
+import { inLineage, type OpenResult, type Restoring } from './request.ts';
 import { transcriptTold } from './told.ts';
 
 /** Writes the agent's own file and opens its session: the file as it was, if our copy reaches the head; otherwise one made from records. */
-export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
+export async function openRehydrated(request: Restoring): Promise<OpenResult> {
   await request.held.endLive(request.agent);
   // Our copy contains the id of its session, so it cannot have the id that the caller chose.
   const mirrored = request.newSession === null ? await openMirrored(request) : null;
@@ -24,7 +15,7 @@ export async function openRehydrated(request: RestoreRequest): Promise<OpenResul
 }
 
 /** Null: there is no usable copy. */
-async function openMirrored(request: RestoreRequest): Promise<OpenResult | null> {
+async function openMirrored(request: Restoring): Promise<OpenResult | null> {
   const { held, agent, settings } = request;
   const { owner, id: conversation, head } = held.conversation;
   const [row] = await held.parts.store.sessions(owner, conversation, { agent: agent.name, limit: 1 });
@@ -34,7 +25,10 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
   if (settings.rung === 'rehydrate' && row.condensedTo > 0) return null;
   const transcript = await held.parts.store.transcript(owner, conversation, row.ref);
   if (transcript === null) return null;
-  if (isUsable(row)) await markUnusable(row, 'lost', 'its file is put back from our copy', request);
+  if (isUsable(row)) {
+    const reason = 'its file is put back from our copy';
+    await held.putAside(agent, { ref: row.ref, state: 'lost', reason });
+  }
   const how = { kind: 'rehydrate', id: row.id, from: { transcript, memo: row.memo } } as const;
   const opened = await openWithLockRetry(how, request);
   if ('failure' in opened) return opened.final ? opened : null;
@@ -48,7 +42,7 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
   return { open: { session, ...known, mirrored: 0, told: toldBy(opened) }, proof: 'proved' };
 }
 
-async function openFromRecords(request: RestoreRequest): Promise<OpenResult> {
+async function openFromRecords(request: Restoring): Promise<OpenResult> {
   const { records, dropped, omitted, images } = await recordsWithin(0, request);
   if (records.length === 0) return { failure: nothingFits(dropped) };
   const parent = await previousSession(request);
@@ -56,7 +50,7 @@ async function openFromRecords(request: RestoreRequest): Promise<OpenResult> {
   if ('failure' in assigned) return assigned;
   const { id, ref } = assigned;
   const opened = await openWithLockRetry({ kind: 'rehydrate', id, from: { records } }, request);
-  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
+  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened));
   const { session, proof } = opened;
   const made = { cutTurns: dropped + omitted.shortened, images };
   const told = { ...KNOWS_NOTHING, dropped, omitted, made };

@@ -2,7 +2,7 @@ import type { Failure } from '../../core/errors.ts';
 import type { LockWaits } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Omissions, type Proof, type Receipt, type Tried } from '../../core/restore/receipt.ts';
 import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
-import type { Session, SessionOrigin } from '../../core/restore/session.ts';
+import type { Session, SessionOrigin, UnusableState } from '../../core/restore/session.ts';
 import type { ToldPart } from '../../core/restore/told.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Choices } from '../../core/turn/choices.ts';
@@ -32,13 +32,25 @@ export interface RestoreRequest {
   readonly rewind: RewindTo | null;
   /** How often the block was already refused as too long. */
   readonly shrink: number;
-  /** Steps that earlier attempts of this turn have tried; those tried now are added. */
-  readonly tried: Tried[];
-  /** Waits of this turn for locked sessions; those that come now are added. */
-  readonly lock: LockWaits;
+  readonly earlier: EarlierAttempts;
   readonly signal: AbortSignal;
   /** Called when the agent shows that it is alive, or waits for a lock; left out: nobody measures how long it is silent. */
   readonly heard?: () => void;
+}
+
+/** What earlier attempts of the turn have tried, and their waits for locked sessions. The receipt has these too. */
+export type EarlierAttempts = Pick<Receipt, 'tried' | 'lockWaits'>;
+
+export const NO_EARLIER_ATTEMPTS: EarlierAttempts = { tried: [], lockWaits: { count: 0, ms: 0 } };
+
+/** A restore that runs, and what its receipt counts. Each restore has an object of its own. */
+export interface Restoring extends RestoreRequest {
+  /** Monotonic. */
+  readonly startedAt: number;
+  /** With those of earlier attempts. Only `restore.ts` adds to them. */
+  readonly tried: Tried[];
+  /** With those of earlier attempts. Only `openWithLockRetry` adds to them. */
+  lockWaits: LockWaits;
 }
 
 /** A session of the lineage, and the prompt to remove from it. */
@@ -99,14 +111,15 @@ export function inLineage(row: Session): Omit<OpenSession, 'session'> {
 export type OpenResult = { readonly open: OpenSession; readonly proof: Proof } | StepFailure;
 
 /**
- * A step that did not work. `final`: no other step may be tried. `aside`: our reference of a session that no later step may use, although
- * its agent might open it: closing a session can restore its storage. `spent`: what the step has cost; left out: nothing.
+ * A step that did not work. `final`: no other step may be tried. `aside`: a session that `restore` puts aside for that reason. No later
+ * step may use it, although its agent might open it: closing a session can restore its storage. `spent`: what the step has cost; left
+ * out: nothing.
  */
 export interface StepFailure {
   readonly failure: string;
   readonly spent?: Spent;
   readonly final?: Failure;
-  readonly aside?: string;
+  readonly aside?: { readonly ref: string; readonly state: UnusableState };
 }
 
 /** What was given to a session before the prompt. */

@@ -13,7 +13,7 @@ import {
 import type { ReceiptRung, Rung } from '../../core/restore/restore-settings.ts';
 import type { Held } from '../worker/held.ts';
 import { deliverBlock, progress } from './deliver.ts';
-import { markUnusable, noteCondensed, openAdopted, openLive, openNew, openResumed } from './open.ts';
+import { noteCondensed, openAdopted, openLive, openNew, openResumed } from './open.ts';
 import { planFor } from './plan.ts';
 import { openRehydrated } from './rehydrate.ts';
 import { replay } from './replay.ts';
@@ -27,6 +27,7 @@ import {
   type OpenSession,
   type Restored,
   type RestoreRequest,
+  type Restoring,
   type StepFailure,
 } from './request.ts';
 
@@ -34,17 +35,18 @@ import {
  * Brings one session to the head of the conversation by the best step that works, and returns a receipt (never silently fresh).
  * A step opens a session and delivers what it lacks. If a step fails, that is recorded, and the next one is tried.
  */
-export async function restore(request: RestoreRequest): Promise<Restored | NotRestored> {
-  const { held, explicit, newSession, tried } = request;
+export async function restore(asked: RestoreRequest): Promise<Restored | NotRestored> {
+  const { held, explicit, newSession, earlier } = asked;
   const named = explicit ?? newSession;
-  const started = held.parts.clock.monotonic();
+  const { tried, lockWaits } = earlier;
+  const request: Restoring = { ...asked, startedAt: held.parts.clock.monotonic(), tried: [...tried], lockWaits };
   /** The cost of the steps that failed. */
   let spent = NOTHING_SPENT;
   const fail = (failure: Failure): NotRestored => {
     const counts = { carried: 0, condensed: 0, dropped: held.conversation.historyCount };
     const delivery = { ...NOTHING_DELIVERED, ...spent };
     const nothing = { rung: 'none', sessionId: null, before: 'none', omitted: NOTHING_OMITTED, unknown: null } as const;
-    return { failure, receipt: receiptOf(request, started, { ...nothing, counts, delivery }) };
+    return { failure, receipt: receiptOf(request, { ...nothing, counts, delivery }) };
   };
   const plan = await planFor(request);
   if (named !== null && (await isElsewhere(named, request))) {
@@ -53,9 +55,9 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
   if (plan.replaces) await replaceSession(plan.replaces, request);
 
-  const aside = new Set<string>();
+  const unusable = new Set<string>();
   for (const step of plan.steps) {
-    if ('session' in step.open && aside.has(step.open.session.ref)) continue;
+    if ('session' in step.open && unusable.has(step.open.session.ref)) continue;
     const taken = await takeStep(step, request);
     if (!('failure' in taken)) {
       const { open, proof } = taken;
@@ -69,29 +71,32 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
         cutTurns: delivery.dropped + delivery.omitted.shortened,
         images: delivery.images,
       };
-      const receipt = receiptOf(request, started, facts);
+      const receipt = receiptOf(request, facts);
       const told = [...(open.told ?? []), ...delivery.told];
       return { open, receipt, preface: delivery.preface, told, delivered: delivery.sent, cutTurns, images };
+    }
+    if (taken.aside !== undefined) {
+      await held.putAside(asked.agent, { ...taken.aside, reason: taken.failure });
+      unusable.add(taken.aside.ref);
     }
     // If it was stopped, it did not fail: only a step that has cost something is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();
     else spent = addSpent(spent, taken.spent);
     const attempt: Tried = { rung: step.rung, sessionId: sessionIdOf(step), failure: taken.failure };
     if (request.signal.aborted) {
-      tried.push(attempt);
+      request.tried.push(attempt);
       return fail(STOPPED);
     }
     await noteTried(attempt, request);
-    if (taken.aside !== undefined) aside.add(taken.aside);
     if (taken.final) return fail(taken.final);
     if (explicit !== null) return fail(refusal(request, taken.failure));
   }
-  const reasons = tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ');
+  const reasons = request.tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ');
   return fail(newSession === null ? nothingLeft(request, reasons) : refusal(request, reasons));
 }
 
 /** Opens and delivers. If the delivery fails, the opened session is closed again. */
-async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | StepFailure> {
+async function takeStep(step: Step, request: Restoring): Promise<Taken | StepFailure> {
   const { held, agent, signal } = request;
   const rung = slowRung(step);
   if (rung !== null) announce(rung, request);
@@ -151,7 +156,7 @@ function announce(rung: Rung, { held, turn }: RestoreRequest): void {
 
 type Taken = { readonly open: OpenSession; readonly delivery: Delivered; readonly proof: Proof };
 
-function openStep(step: Step, request: RestoreRequest): Promise<OpenResult> {
+function openStep(step: Step, request: Restoring): Promise<OpenResult> {
   switch (step.open.how) {
     case 'live':
       return openLive(step, step.open.session, request);
@@ -194,18 +199,15 @@ async function isElsewhere(id: string, { held, agent }: RestoreRequest): Promise
 }
 
 /** Closes a usable session that the plan replaces. The receipt and the lineage have the reason. */
-async function replaceSession(
-  { session, reason }: NonNullable<Plan['replaces']>,
-  request: RestoreRequest,
-): Promise<void> {
+async function replaceSession({ session, reason }: NonNullable<Plan['replaces']>, request: Restoring): Promise<void> {
   const { held, agent } = request;
   if (session.process && held.live.get(agent.name)?.ref !== session.ref)
     await held.parts.sandboxes.end(session.process);
   await noteTried({ rung: 'resume', sessionId: session.id, failure: reason }, request);
-  await markUnusable(session, 'closed', reason, request);
+  await held.putAside(agent, { ref: session.ref, state: 'closed', reason });
 }
 
-async function noteTried(payload: Tried, { held, turn, tried }: RestoreRequest): Promise<void> {
+async function noteTried(payload: Tried, { held, turn, tried }: Restoring): Promise<void> {
   tried.push(payload);
   await held.lease.write({ write: 'event', event: { kind: 'restore.tried', turn: turn?.id ?? null, payload } });
 }
@@ -255,8 +257,8 @@ function atMostCounted(proof: Proof): Proof {
   return proof === 'proved' || proof === 'consistent' ? 'counted' : proof;
 }
 
-function receiptOf(request: RestoreRequest, started: number, facts: ReceiptFacts): Receipt {
-  const { held, agent, turn, attempt, tried, lock } = request;
+function receiptOf(request: Restoring, facts: ReceiptFacts): Receipt {
+  const { held, agent, turn, attempt, tried, lockWaits, startedAt } = request;
   const { rung, sessionId, before, delivery, counts, omitted, unknown } = facts;
   return {
     turn: turn?.n ?? null,
@@ -278,8 +280,8 @@ function receiptOf(request: RestoreRequest, started: number, facts: ReceiptFacts
     before,
     after: null,
     tried: [...tried],
-    lockWaits: { count: lock.count, ms: lock.ms },
-    ms: Math.round(held.parts.clock.monotonic() - started),
+    lockWaits,
+    ms: Math.round(held.parts.clock.monotonic() - startedAt),
   };
 }
 

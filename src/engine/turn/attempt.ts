@@ -4,6 +4,7 @@ import type { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
+import { aside } from '../../core/restore/session.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { choicesOf } from '../../core/turn/choices.ts';
 import type { Prompt } from '../../core/turn/content.ts';
@@ -63,6 +64,8 @@ export interface AttemptResult {
   /** How much of the session's transcript file was mirrored before. */
   readonly mirrored: number;
   readonly usage: Usage;
+  /** The agent has reported what this prompt used. */
+  readonly isUsageReported: boolean;
   readonly receipt: Receipt;
   readonly startedAt: number;
   readonly endedAt: number;
@@ -86,6 +89,7 @@ class Attempt {
   #ref: string | null;
   #sessionId: string | null;
   #usage: Usage;
+  #isUsageReported = false;
   #after: Proof | null = null;
   #fault: Failure | null = null;
 
@@ -213,6 +217,7 @@ class Attempt {
         return this.#named(event.id);
       case 'usage':
         this.#usage = addUsage(this.#usage, event.usage);
+        this.#isUsageReported = true;
         return;
       case 'permission':
         this.#writer.flush();
@@ -246,8 +251,8 @@ class Attempt {
     const open = await this.#openSession(id, origin, known ?? this.#open.parent);
     const writes: Write[] = [open];
     if (known !== null) {
-      const change = { state: 'dormant', process: null } as const;
-      writes.unshift({ write: 'change-session', ref: known, change, reason: `the agent continued as ${id}` });
+      const reason = `the agent continued as ${id}`;
+      writes.unshift({ write: 'change-session', ref: known, change: aside('dormant'), reason });
     }
     try {
       await this.#request.held.lease.write(...writes);
@@ -326,6 +331,7 @@ class Attempt {
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#usage,
+      isUsageReported: this.#isUsageReported,
       receipt: this.#receipt(),
       startedAt,
       endedAt: this.#request.held.parts.clock.now(),

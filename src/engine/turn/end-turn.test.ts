@@ -108,7 +108,7 @@ describe('the session of a turn that ends', () => {
       'is lost when its context was refuted, at the position that was read',
       { was: 'refuted' },
       { outcome: 'failed' },
-      { state: 'lost', position: 'p9', watermark: undefined },
+      { state: 'lost', position: 'p9', watermark: undefined, process: null },
       reason,
     ],
     ['has the copy of its transcript and the note of its adapter', { copy: COPY }, {}, COPY, null],

@@ -4,10 +4,11 @@ import type { SandboxProcess } from '../../core/process.ts';
 import { condensedTo } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
+import { aside, stateWithoutProcess } from '../../core/restore/session.ts';
 import { type AgentTraits, canReopen } from '../../core/restore/traits.ts';
-import { type Condensed, mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
+import { type Condensed, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
-import type { EndKind } from '../../core/turn/turn-decision.ts';
+import { type EndKind, endOfSent } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, SentPrompt, Tail } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
@@ -81,23 +82,21 @@ function afterTurn(
   { was, alive, process, reopens, position, dropped, omitted, condensed, copy, closeReason }: SessionEffect,
 ): { change: SessionChange; reason: string | null } {
   const at = position === undefined ? {} : { position };
-  const rests = alive ? 'live' : reopens ? 'dormant' : 'lost';
-  const known = alive || (position ?? null) !== null;
-  const changes: Record<SessionEffect['was'], SessionChange> = {
-    told: { state: rests, ...at, ...(known ? { watermark: turn.n, dropped, omitted } : {}) },
-    'cut off': { state: alive || reopens ? 'unsettled' : 'lost', ...at },
-    refuted: { state: 'lost', ...at },
-    'not told': { state: rests, ...at },
-  };
+  const isKnown = alive || (position ?? null) !== null;
+  const told = was === 'told' && isKnown ? { watermark: turn.n, dropped, omitted } : {};
+  const known = { ...at, ...told, ...condensing(turn, condensed), ...copy };
+  if (closeReason !== null) return { change: { ...known, ...aside('closed') }, reason: closeReason };
   const reasons: Record<SessionEffect['was'], string | null> = {
     told: null,
     'cut off': `turn ${turn.n} ended as ${outcome}`,
     refuted: `turn ${turn.n} ended as ${outcome}`,
     'not told': 'it did not take a prompt',
   };
-  const change = { ...changes[was], ...condensing(turn, condensed), ...copy, process: alive ? process : null };
-  if (closeReason === null) return { change, reason: reasons[was] };
-  return { change: { ...change, state: 'closed', process: null }, reason: closeReason };
+  const unsettled = was === 'cut off';
+  const open = { state: unsettled ? 'unsettled' : 'live', process } as const;
+  const ended = aside(was === 'refuted' ? 'lost' : stateWithoutProcess({ reopens, unsettled }));
+  const now = alive && was !== 'refuted' ? open : ended;
+  return { change: { ...known, ...now }, reason: reasons[was] };
 }
 
 /** The codes of a turn that a limit stopped in the middle. */
@@ -202,19 +201,18 @@ function saidIn({ sessionId, startedAt, endedAt }: AttemptResult, parts: readonl
 }
 
 /** Ends a turn that was sent. The agent's storage is read for the position, and for output that nobody saw. */
-async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptResult): Promise<EndFacts> {
-  const { agent, traits, closeReason } = ended;
+async function sentFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
+  const { agent, traits, closeReason } = ending;
   const { session, ref } = result;
   // Reading the agent's storage takes a while, so the output is stored before. Otherwise output and end are one commit.
   if (traits.position || session.transcript !== undefined) await held.lease.drained();
   const storage = await readStorage(held, agent, traits, result);
-  // The agent finished the turn, but its process ended before it reported that.
-  const recovered = storage.ended !== null && ended.failure?.code === 'agent_died';
-  const ending = recovered ? { ...ended, failure: null } : ended;
-  const { failure } = ending;
-  const parts = recovered ? storage.found : failure === null ? result.parts : mergeParts(result.parts, storage.found);
-  const said = { ...saidIn(result, parts), ...(recovered && { recovered }) };
-  const facts = { ...factsOf(turn, ending, result), said };
+  const { usage, isUsageReported, parts: seen } = result;
+  const { found, ended } = storage;
+  const end = endOfSent({ failure: ending.failure, crashed: false, seen, usage, isUsageReported, found, ended });
+  const { failure, recovered } = end;
+  const said = { ...saidIn(result, end.parts), ...(recovered && { recovered }) };
+  const facts = { ...factsOf(turn, { ...ending, failure }, result), usage: end.usage, said };
   const refuted = failure?.code === 'context_refuted';
   const effect: SessionEffect = {
     was: failure === null ? 'told' : refuted ? 'refuted' : 'cut off',
@@ -284,14 +282,15 @@ export async function noteFailedAttempt(
   // If its position is unchanged, it has not seen the prompt: it was locked, for example.
   const moved = traits.position && position !== result.sent.position;
   if (traits.position && session.alive && !moved) return false;
-  const state = session.alive || canReopen(traits) ? 'unsettled' : 'lost';
-  const change = {
-    state,
-    position,
-    ...condensing(turn, result.condensed),
-    process: session.alive ? session.process : null,
-  } as const;
-  await held.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
+  const known = { position, ...condensing(turn, result.condensed) };
+  const noted = { ref: result.ref, reason: 'an attempt failed' };
+  if (session.alive) {
+    const change = { ...known, state: 'unsettled', process: session.process } as const;
+    await held.lease.write({ write: 'change-session', ...noted, change });
+  } else {
+    const state = stateWithoutProcess({ reopens: canReopen(traits), unsettled: true });
+    await held.putAside(agent, { ...noted, session, state, known });
+  }
   return moved;
 }
 

@@ -2,13 +2,14 @@ import { type Failure, isDamage, ThroughlineError } from '../../core/errors.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import { canReopen } from '../../core/restore/traits.ts';
-import { mergeParts, PartsBuilder } from '../../core/turn/record.ts';
+import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Turn } from '../../core/turn/turn.ts';
-import { addUsage, NO_USAGE } from '../../core/turn/usage.ts';
+import { endOfSent } from '../../core/turn/turn-decision.ts';
+import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent } from '../../ports/agent.ts';
 import { eventsOfTurn } from '../reading/views.ts';
 import type { Held } from '../worker/held.ts';
-import { closeReason, readTail, type SessionEffect, writeEnd } from './end-turn.ts';
+import { closeReason, outcomeOf, readTail, type SessionEffect, writeEnd } from './end-turn.ts';
 
 /**
  * Ends a turn that an earlier holder of the lease had sent. First the agent's process is ended, so that nothing more can happen. Then the
@@ -36,20 +37,29 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const reopens = agent !== undefined && sandbox !== null && (await agent.traits(sandbox).then(canReopen, () => false));
   const readable = reopens && (await agent.traits(sandbox)).position;
   const tail = session && readable ? await unseen(held, agent, session.id, turn) : null;
-  const recovered = tail !== null && tail.ended !== null;
+  const end = endOfSent({
+    failure: interrupted(processEnded === 'ended'),
+    crashed: true,
+    seen: seen.parts(),
+    usage: NO_USAGE,
+    isUsageReported: false,
+    found: tail?.found ?? [],
+    ended: tail?.ended ?? null,
+  });
+  const { failure, recovered, parts, usage } = end;
   const condensed = tail?.condensed ?? seen.condensed;
   const gone = { alive: false, process: null, reopens, position: tail?.position ?? null, condensed, copy: {} };
   const receipt = receipts.at(-1) ?? null;
   const effect = { ...gone, ...(recovered && receipt !== null ? told(turn, receipt) : CUT_OFF) };
   await writeEnd(held, {
     turn,
-    outcome: recovered ? 'completed' : 'interrupted',
-    failure: recovered ? null : interrupted(processEnded === 'ended'),
-    usage: addUsage(NO_USAGE, tail?.ended?.usage ?? {}),
+    outcome: outcomeOf(failure, false),
+    failure,
+    usage,
     // The receipt was written before the prompt, so it does not have what the agent condensed since then.
     receipt: condensed === null || receipt === null ? null : allCondensed(receipt),
     said: {
-      parts: recovered ? tail.found : mergeParts(seen.parts(), tail?.found ?? []),
+      parts,
       sessionId: turn.sessionId,
       startedAt: turn.startedAt ?? turn.createdAt,
       endedAt: clock.now(),

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asSentence, type Failure, failureOf, hasCode, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import { type DayLimit, dayLimits, effectivePerDay, judgeSpending, perDayBy } from '../../core/limits/spending.ts';
-import { addLockWait, type LockWaits, nextLockWait } from '../../core/restore/lock-wait.ts';
-import type { Receipt, Tried } from '../../core/restore/receipt.ts';
+import { afterLockWait, nextLockWait } from '../../core/restore/lock-wait.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { type Choices, choicesOf, mergeChoices } from '../../core/turn/choices.ts';
@@ -12,7 +12,13 @@ import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { TurnToRun } from '../../ports/store/leases.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
-import type { Restored, RewindTo } from '../restore/request.ts';
+import {
+  type EarlierAttempts,
+  NO_EARLIER_ATTEMPTS,
+  type Restored,
+  type RestoreRequest,
+  type RewindTo,
+} from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
 import type { Begun, Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
@@ -66,8 +72,6 @@ interface Run {
   readonly choices: Choices;
   readonly signal: TurnSignal;
   readonly limits: readonly DayLimit[];
-  readonly lock: LockWaits;
-  readonly tried: Tried[];
   readonly first: Course;
 }
 
@@ -77,6 +81,7 @@ interface Course {
   readonly tries: number;
   readonly rewind: RewindTo | null;
   readonly shrink: number;
+  readonly earlier: EarlierAttempts;
   /** The attempt before this one, which was sent; null: there was none. */
   readonly last: AttemptResult | null;
 }
@@ -131,31 +136,30 @@ async function prepare(
   const rewind = await rewindAtFirst(held, turn, traits, restoring);
   const { kept = {}, ...own } = choicesOf(turn.options);
   const chosen = { kept, choices: mergeChoices(kept, own) };
-  const first = { attempt: turn.attempt, tries: 1, rewind, shrink: 0, last: null };
-  const counted = { lock: { count: 0, ms: 0 }, tried: [] };
-  return { held, turn, takenAway, agent, traits, restoring, ...chosen, signal, limits, ...counted, first };
+  const first = { attempt: turn.attempt, tries: 1, rewind, shrink: 0, earlier: NO_EARLIER_ATTEMPTS, last: null };
+  return { held, turn, takenAway, agent, traits, restoring, ...chosen, signal, limits, first };
 }
 
 /** Brings a session to the head and sets the choices of the turn; otherwise returns the failure. */
-async function restoreChosen(run: Run, { attempt, rewind, shrink }: Course) {
-  const { held, turn, agent, traits, choices, signal, lock, tried } = run;
+async function restoreChosen(run: Run, { attempt, rewind, shrink, earlier }: Course) {
+  const { held, turn, agent, traits, choices, signal } = run;
   const { session: explicit = null, newSession = null } = turn.options;
   const known = {
-    ...{ held, agent, traits, turn, explicit, newSession, choices, lock, tried },
+    ...{ held, agent, traits, turn, explicit, newSession, choices, attempt, rewind, shrink },
     settings: run.restoring,
     signal: signal.signal,
     heard: () => signal.heard(),
   };
-  for (let reopened = false; ; reopened = true) {
-    const restored = await restore({ ...known, attempt, rewind, shrink }).catch((error) =>
-      stoppedOrFailed(error, signal),
-    );
+  for (let first: Receipt | null = null; ; ) {
+    const asked: RestoreRequest = { ...known, earlier: first ?? earlier };
+    const restored = await restore(asked).catch((error) => stoppedOrFailed(error, signal));
     if ('failure' in restored) return restored;
     const chosen = signal.stop ? 'set' : await choose(run, restored.open.session);
     if (chosen === 'set') return restored;
     if (chosen !== 'reopen') return { failure: chosen, receipt: restored.receipt };
-    if (reopened) throw new Error(`${agent.name} opened a session without the choices that it was given.`);
+    if (first !== null) throw new Error(`${agent.name} opened a session without the choices that it was given.`);
     await held.endLive(agent);
+    first = restored.receipt;
   }
 }
 
@@ -227,21 +231,19 @@ function stoppedOrFailed(error: unknown, { stop }: TurnSignal): { failure: Failu
 
 /** The verdict on an attempt, after the wait before the next one. If the turn is stopped during that wait, it is decided again. */
 async function decideAndWait(run: Run, course: Course, attempted: Attempted): Promise<TurnVerdict> {
-  const { signal, lock } = run;
+  const { signal } = run;
   const verdict = decideAfterAttempt(factsOf(run, course, attempted));
   if (verdict.next !== 'again') return verdict;
-  // The receipt counts the waits for a lock.
-  if (verdict.failure.code === 'session_locked') addLockWait(lock, verdict.waitMs);
   if (verdict.waitMs > 0) await delay(verdict.waitMs, undefined, { signal: signal.signal }).catch(() => {});
   return signal.stop ? decideAfterAttempt(factsOf(run, course, attempted)) : verdict;
 }
 
 function factsOf(
-  { held, turn, traits, signal, lock }: Run,
+  { held, turn, traits, signal }: Run,
   course: Course,
-  { sent, failure }: Attempted,
+  { sent, failure, receipt }: Attempted,
 ): AttemptFacts {
-  const { attempts, retryMs, lock: lockSettings } = held.parts.settings;
+  const { attempts, retryMs, lock } = held.parts.settings;
   return {
     stop: signal.stop,
     failure,
@@ -258,7 +260,7 @@ function factsOf(
     tries: course.tries,
     mostAttempts: attempts,
     retryMs,
-    lockWaitMs: nextLockWait(lockSettings, lock),
+    lockWaitMs: nextLockWait(lock, (receipt ?? course.earlier).lockWaits),
     shrunk: course.shrink > 0,
     chosenId: turn.options.newSession !== undefined,
   };
@@ -291,12 +293,14 @@ async function again(
   run: Run,
   course: Course,
   { sent }: Attempted,
-  { aside, tried, shrink, failure }: TurnVerdict & { next: 'again' },
+  { aside, tried, shrink, failure, waitMs }: TurnVerdict & { next: 'again' },
 ): Promise<Course> {
   const { held, turn, agent, traits } = run;
   const { result } = sent as NonNullable<Attempted['sent']>;
   const { session, ref, sessionId, receipt } = result;
-  if (tried !== null) run.tried.push({ rung: receipt.rung, sessionId, failure: tried });
+  const failed = tried === null ? [] : [{ rung: receipt.rung, sessionId, failure: tried }];
+  // The wait before this attempt is counted like those while a session is opened.
+  const isLocked = failure.code === 'session_locked';
   if (aside !== null) await held.putAside(agent, { ref, session, ...aside, force: true });
   const holdsPrompt = aside === null && (await noteFailedAttempt(held, turn, agent, traits, result));
   await held.lease.write({ write: 'retry', turn: turn.id, failure });
@@ -305,6 +309,10 @@ async function again(
     tries: course.tries + 1,
     rewind: holdsPrompt && traits.rewind ? rewindOf(ref, result.sent) : null,
     shrink: course.shrink + (shrink ? 1 : 0),
+    earlier: {
+      tried: [...receipt.tried, ...failed],
+      lockWaits: isLocked ? afterLockWait(receipt.lockWaits, waitMs) : receipt.lockWaits,
+    },
     last: aside === null ? result : { ...result, ref: null },
   };
 }

@@ -3,7 +3,7 @@ import { type Failure, hasCode } from '../../core/errors.ts';
 import { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import type { UnknownPart } from '../../core/restore/adopted.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
-import type { Session, SessionState } from '../../core/restore/session.ts';
+import { aside, type Session, type SessionState, stateWithoutProcess } from '../../core/restore/session.ts';
 import { canReopen } from '../../core/restore/traits.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import { begun } from '../../core/turn/turn.ts';
@@ -11,6 +11,7 @@ import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { Claim, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
+import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { EngineParts } from '../parts.ts';
 import { readySandbox } from '../sandboxes/ready.ts';
 import type { Slot, Slots } from './slots.ts';
@@ -29,7 +30,8 @@ import type { Slot, Slots } from './slots.ts';
  *             gone                         gone: given back or lost, and no longer held
  *
  * Beside its state it has what every state needs: the lease, the sandbox and the sessions that are open in it, the slot (only while there
- * is work, or once it is due), and the errands that wait until no turn runs. Only the methods below change these.
+ * is work, or once it is due), and the errands that wait until no turn runs. Only the methods below change these. Once it is gone, it has
+ * neither a slot nor errands.
  *
  * A notification is kept until the worker looks for a turn: it looks once more before the conversation rests. A warm conversation with
  * an open turn, for which there was no slot, is due.
@@ -189,6 +191,10 @@ export class Held {
       this.#idleTimer = setTimeout(this.#onIdle, this.parts.settings.idleMs).unref();
     }
     if (event.type === 'notified') this.#run?.signal.lookAgain();
+    if (this.#state.is === 'gone') {
+      this.freeSlot();
+      this.dropErrands();
+    }
     return this.#state;
   }
 
@@ -375,16 +381,15 @@ export class Held {
    * Takes a session out of use: ends its process, if this worker holds one, and writes its new state and the reason into the
    * lineage. One that never entered the lineage (`ref` null) is only ended.
    */
-  async putAside(agent: Agent, aside: Aside): Promise<void> {
-    const { ref, state, reason, force = false } = aside;
+  async putAside(agent: Agent, { ref, state, reason, session, known, force = false }: Aside): Promise<void> {
     const live = this.live.get(agent.name);
-    const isLive = live !== undefined && (live.ref === ref || live.session === aside.session);
+    const isLive = live !== undefined && (live.ref === ref || live.session === session);
     if (isLive) this.forgetLive(agent.name);
-    const session = aside.session ?? (isLive ? live.session : undefined);
-    await (force ? session?.kill() : session?.close());
+    const open = session ?? (isLive ? live.session : undefined);
+    await (force ? open?.kill() : open?.close());
     if (ref === null) return;
-    const write = 'change-session' as const;
-    await this.lease.write({ write, ref, change: { state, process: null }, reason });
+    const change = { ...known, ...aside(state) };
+    await this.lease.write({ write: 'change-session', ref, change, reason });
   }
 
   /**
@@ -394,9 +399,9 @@ export class Held {
   async endLive(agent: Agent, killedBy?: string): Promise<void> {
     const live = this.live.get(agent.name);
     if (live === undefined) return;
-    const keeps = canReopen(await agent.traits(await this.openSandbox()));
-    const state = !keeps ? 'lost' : live.unsettled ? 'unsettled' : 'dormant';
-    const ended = keeps ? 'its process was ended' : 'its process was ended, and the agent keeps nothing without it';
+    const reopens = canReopen(await agent.traits(await this.openSandbox()));
+    const state = stateWithoutProcess({ reopens, unsettled: live.unsettled });
+    const ended = reopens ? 'its process was ended' : 'its process was ended, and the agent keeps nothing without it';
     const reason = killedBy === undefined ? ended : `${killedBy} ended its process`;
     await this.putAside(agent, { ref: live.ref, state, reason, force: killedBy !== undefined });
   }
@@ -423,6 +428,8 @@ export interface Aside {
   readonly reason: string;
   /** Its open session; left out: the living one with this reference, if there is one. */
   readonly session?: AgentSession;
+  /** What else is known of it now; left out: nothing is. */
+  readonly known?: Pick<SessionChange, 'position' | 'condensedTo'>;
   /** Kill the process instead of closing it properly. */
   readonly force?: boolean;
 }

@@ -4,7 +4,7 @@ import type { Receipt } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { Write } from '../../ports/store/writes.ts';
-import type { Restored } from '../restore/request.ts';
+import { NO_EARLIER_ATTEMPTS, type Restored } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
 import type { Held } from './held.ts';
 
@@ -38,8 +38,7 @@ export async function warm(
     attempt: 1,
     rewind: null,
     shrink: 0,
-    tried: [],
-    lock: { count: 0, ms: 0 },
+    earlier: NO_EARLIER_ATTEMPTS,
     signal,
   });
   const write: Write = {

@@ -484,8 +484,6 @@ export class Worker {
   #forget(held: Held): void {
     const { id } = held.conversation;
     held.apply({ type: 'left' });
-    held.freeSlot();
-    held.dropErrands();
     if (this.#held.get(id) === held) this.#held.delete(id);
   }
 }

@@ -2,6 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import { clientProcess } from '../../core/process.ts';
 import { begun, type Turn } from '../../core/turn/turn.ts';
+import { commitRepeatedly } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Processes } from '../../ports/processes.ts';
@@ -16,7 +17,9 @@ export interface TrackerParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly sandboxes: Sandboxes;
-  readonly settings: { readonly leaseMs: number };
+  readonly settings: { readonly leaseMs: number; readonly storageMs: number };
+  /** Called again and again while the storage cannot be written. */
+  readonly onTrouble: (error: ThroughlineError) => void;
   /** Called for bugs of this program. */
   readonly onBug: (error: unknown, where: string) => void;
 }
@@ -32,6 +35,7 @@ export abstract class TrackerLocks {
   protected readonly parts: TrackerParts;
   readonly #agent: string;
   readonly #worker: WorkerInfo;
+  #isClosed = false;
 
   constructor(parts: TrackerParts, agent: string, worker: WorkerInfo) {
     this.parts = parts;
@@ -73,11 +77,14 @@ export abstract class TrackerLocks {
     }
   }
 
+  /** Waits while the storage cannot be written, as a turn of a worker does. */
   async commit(held: HeldLock, writes: readonly Write[]): Promise<void> {
+    const { store, clock, settings, onTrouble } = this.parts;
     const { counter } = held;
     held.counter += writes.length;
+    const commits = { store, clock, storageMs: settings.storageMs, onTrouble };
     try {
-      await this.parts.store.commit(held.fence, counter, writes);
+      await commitRepeatedly(commits, { isHurried: () => this.#isClosed }, held.fence, counter, writes);
     } catch (error) {
       if (hasCode(error, 'lease_lost')) this.forget(held.fence);
       throw error;
@@ -89,7 +96,9 @@ export abstract class TrackerLocks {
     await this.parts.store.release(held.fence);
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
 
   #claim(conversation: string): Promise<Claim | null> {
     const { store, sandboxes, settings } = this.parts;
@@ -135,6 +144,7 @@ export class ProcessLocks extends TrackerLocks {
   }
 
   override async close(): Promise<void> {
+    await super.close();
     this.#keeper.stop();
     await Promise.all([...this.#held.values()].map((held) => this.release(held)));
   }

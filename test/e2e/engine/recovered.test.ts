@@ -1,6 +1,7 @@
 // Turns that their agent finished after Throughline was killed. The storage of the agent shows the end; here it is simulated.
 import { expect, test } from 'vitest';
 import type { PublicTurn } from '../../../src/core/public/turn.ts';
+import type { Usage } from '../../../src/core/turn/usage.ts';
 import type { Agent, AgentEvent, Tail } from '../../../src/ports/agent.ts';
 import type { Engine, SubmitOptions } from '../../../src/ports/engine.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
@@ -109,25 +110,31 @@ test('a session that was started without the history is closed, also when its tu
   expect(left).toMatchObject({ state: 'closed' });
 });
 
-test('an agent whose process ended after its answer was stored has completed the turn', async () => {
-  await using home = new Home();
-  const dies = (agent: Agent) =>
-    changedOpen(
-      finished(agent),
-      (session) =>
-        changedPrompt(session, async function* (this: typeof session, request) {
-          for await (const one of session.prompt(request) as AsyncIterable<AgentEvent>) {
-            if (one.type !== 'ended') yield one;
-          }
-          await session.kill();
-          yield { type: 'ended', outcome: { kind: 'lost', message: 'its process ended' } };
-        }),
-      () => true,
-    );
-  const engine = await home.engine({ agent: dies });
-  await engine.ensure({ key: 'chat' });
-  const { turn, reply } = await run(engine, 'chat', '/say begun');
-  expect(turn).toMatchObject({ state: 'completed', recovered: true, failure: null });
-  expect(reply).toBe('begun, and ended');
-  expect(await engine.sessions('chat')).toMatchObject([{ state: 'dormant', watermark: 1 }]);
-});
+test.each<[string, readonly AgentEvent['type'][], Partial<Usage>]>([
+  ['reported its usage', [], { inputTokens: 30, modelCalls: 1 }],
+  ['did not report its usage, which its storage shows', ['usage'], END.usage],
+])(
+  'an agent whose process ended after its answer was stored, and %s, has completed the turn',
+  async (_, lost, usage) => {
+    await using home = new Home();
+    const dies = (agent: Agent) =>
+      changedOpen(
+        finished(agent),
+        (session) =>
+          changedPrompt(session, async function* (this: typeof session, request) {
+            for await (const one of session.prompt(request) as AsyncIterable<AgentEvent>) {
+              if (one.type !== 'ended' && !lost.includes(one.type)) yield one;
+            }
+            await session.kill();
+            yield { type: 'ended', outcome: { kind: 'lost', message: 'its process ended' } };
+          }),
+        () => true,
+      );
+    const engine = await home.engine({ agent: dies });
+    await engine.ensure({ key: 'chat' });
+    const { turn, reply } = await run(engine, 'chat', '/say begun');
+    expect(turn).toMatchObject({ state: 'completed', recovered: true, failure: null, usage });
+    expect(reply).toBe('begun, and ended');
+    expect(await engine.sessions('chat')).toMatchObject([{ state: 'dormant', watermark: 1 }]);
+  },
+);
