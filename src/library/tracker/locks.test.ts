@@ -5,8 +5,9 @@ import type { Store } from '../../ports/store.ts';
 import { storeTrackers } from './tracker.ts';
 
 /** A tracker whose disk is full for the next `failing.count` commits. */
-async function trackerOn(home: BenchHome) {
+async function trackerOn(home: BenchHome, storageMs?: number) {
   const { parts } = await home.open();
+  const settings = storageMs === undefined ? parts.settings : { ...parts.settings, storageMs };
   const failing = { count: 0 };
   const store = new Proxy(parts.store, {
     get(target, name) {
@@ -19,7 +20,7 @@ async function trackerOn(home: BenchHome) {
       };
     },
   });
-  return { tracker: storeTrackers({ ...parts, store }).tracker('local'), failing };
+  return { tracker: storeTrackers({ ...parts, store, settings }).tracker('local'), failing };
 }
 
 test('a disk that is full for a while delays the calls, and the request is tracked to its end', async () => {
@@ -48,4 +49,15 @@ test('a call that still waits for a full disk ends with the tracker', async () =
   await new Promise(setImmediate);
   await tracker.close();
   await ends;
+});
+
+test('a request that cannot begin because the disk stays full keeps no lock, and the next request ends it', async () => {
+  await using home = new BenchHome();
+  const { tracker, failing } = await trackerOn(home, 0);
+  failing.count = Number.POSITIVE_INFINITY;
+  await expect(tracker.trackRequest('req1', 'agent456', null)).rejects.toMatchObject({ code: 'storage_full' });
+  failing.count = 0;
+  expect(await tracker.trackRequest('req2', 'agent456', null)).toMatchObject({ status: 'pending' });
+  expect(await tracker.getRequest('req1')).toMatchObject({ status: 'failed', lock: null });
+  await tracker.close();
 });

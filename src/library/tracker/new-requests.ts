@@ -146,8 +146,12 @@ function busy({ key, id }: Conversation, open: Turn | null, lock: PublicLock | n
 
 async function refuse(context: TrackerContext, { id }: Conversation, requestId: string, held: HeldLock): Promise<void> {
   const { parts, locks, owner } = context;
-  const turn = await parts.store.findRequest(owner, requestId);
-  // A request with the same id may have come at the same time in another conversation.
-  if (turn?.conversation === id && !hasEnded(turn.state)) await locks.commit(held, refusedWrites(turn));
-  await locks.release(held);
+  try {
+    const turn = await parts.store.findRequest(owner, requestId);
+    // A request with the same id may have come at the same time in another conversation.
+    if (turn?.conversation === id && !hasEnded(turn.state)) await locks.commit(held, refusedWrites(turn));
+  } finally {
+    // Also if the request could not be ended: the next holder ends it.
+    await locks.release(held);
+  }
 }
