@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import { given } from '../core/input/arguments.ts';
 import { type AgentTraits, canReopen } from '../core/restore/traits.ts';
-import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
+import { judgeOf, type SessionMode, type TaskSpec } from '../core/tasks/task.ts';
 import type { OpenSandbox } from '../ports/sandbox.ts';
 import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
@@ -31,7 +31,8 @@ export async function admitTasks(
     const agent = spec.agent ?? parts.settings.defaultAgent;
     if (agent === null) throw withPlace(place('agent'), noAgentGiven([...parts.agents.keys()]));
     const traits = await located(place('agent'), traitsOf(agent));
-    if (spec.gate?.kind === 'agent') await located(place('gate'), traitsOf(spec.gate.agent));
+    const judge = judgeOf(spec.gate);
+    if (judge !== null) await located(place('gate'), traitsOf(judge));
     const sessions = sessionsOf(spec, agent, traits, place);
     // The directory may be on another machine, so only the sandboxes can tell which one a path means.
     const cwd = spec.cwd === null ? null : await located(place('cwd'), parts.sandboxes.checkDirectory(spec.cwd, base));
