@@ -9,6 +9,11 @@ export interface Finding {
   readonly check: string;
   /** What it is about: a name or an id that a person can look up. */
   readonly subject: string;
+  /**
+   * The process that it is about, as a person at a shell of its machine can find it: `process 4711`. Only `throughline doctor` shows it, and
+   * the other fields never name one. Left out: none.
+   */
+  readonly process?: string;
   /** What is wrong, in a sentence. */
   readonly problem: string;
   /** What `repair` does, in a sentence; null: only a person can decide. */
@@ -22,7 +27,7 @@ export interface Finding {
 }
 
 /**
- * The same as HTTP and `--json` show it.
+ * The same as HTTP shows it: without the process, which helps only at a shell of its machine.
  *
  * @example
  * for (const { subject, problem } of (await tl.server?.examine()) ?? []) console.log(subject, problem);
