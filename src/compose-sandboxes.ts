@@ -100,7 +100,7 @@ function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, load: () => Promise<
     changes: async (id, options) => (await load()).changes(id, options),
     files: async (id, options) => (await load()).files(id, options),
     remove: async (id, options) => (await load()).remove(id, options),
-    checkDirectory: async (path) => (await load()).checkDirectory(path),
+    checkDirectory: async (path, base) => (await load()).checkDirectory(path, base),
   };
 }
 

@@ -174,8 +174,8 @@ function withServer(error: unknown, home: string): unknown {
   const server = readAddress(serverFiles(home));
   if (server === null || systemProcesses.status(server.process) !== 'alive') return error;
   const { message, hint, cause } = error;
-  const who = `The server ${server.url} runs, process ${server.process.pid}.`;
-  return new ThroughlineError('storage_busy', message, { hint: `${who} ${hint ?? ''}`.trim(), cause });
+  const hints = `The server ${server.url} runs. ${hint ?? ''}`.trim();
+  return new ThroughlineError('storage_busy', message, { hint: hints, cause });
 }
 
 async function composeTasks(engine: Engine, parts: EngineParts, { tasks }: Settings): Promise<Tasks> {

@@ -156,6 +156,10 @@ export function writeFault(path: string, cause: unknown): ThroughlineError | nul
 /** What to do about damaged data. */
 export const RESTORE_HINT = 'Restore a backup with "throughline restore FILE"; see docs/backup.md.';
 
+/** What to do in a browser whose page is from another version than the server: a page brings its own client. The page recognises it. */
+export const RELOAD_HINT =
+  'Reload the page. If that does not help, the page and the server have to be updated to the same version.';
+
 /** A thrown `ThroughlineError` as data. */
 export function failureOf(error: ThroughlineError): Failure {
   const { code, message, hint } = error;

@@ -1,4 +1,5 @@
-import type { SandboxProcess } from '../core/process.ts';
+import { given } from '../core/input/arguments.ts';
+import type { ProcessIdentity, SandboxProcess } from '../core/process.ts';
 import {
   continuable,
   isHeld,
@@ -22,7 +23,8 @@ export async function checkLeases({ store, processes, reap }: DoctorParts): Prom
   return dead.map(({ id, process }) => ({
     check: 'leases',
     subject: `worker ${id}`,
-    problem: `Process ${process.pid} has ended and still holds conversations.`,
+    process: inWords(process),
+    problem: 'Its process has ended and still holds conversations.',
     remedy: 'End what it left running, and free its conversations.',
     repair: async () => {
       await reap();
@@ -47,17 +49,23 @@ export async function checkTurns(parts: DoctorParts, { standings }: Census): Pro
     if (why.reason !== 'no_process' || turn.state === 'queued') {
       return [{ ...found, problem: `${why.message} ${why.hint}`, ...NO_REPAIR }];
     }
-    const problem = `It is ${turn.state}, but ${whatBecameOf(standing.holder, processes)}.`;
+    const { problem, process } = whatBecameOf(standing.holder, processes);
     const remedy = 'End what is left of it, and record what is known of the turn.';
-    return [{ ...found, problem, remedy, repair: () => endLeft(owner, turn.id) }];
+    const says = { problem: `It is ${turn.state}, but ${problem}.`, remedy };
+    return [{ ...found, ...says, ...given({ process }), repair: () => endLeft(owner, turn.id) }];
   });
 }
 
-function whatBecameOf(holder: Standing['holder'], processes: Processes): string {
-  if (holder === null || processes.status(holder.process) === 'dead') return 'the process that ran it has ended';
-  const { pid, host } = holder.process;
-  const who = `process ${pid}${host === undefined ? '' : ` of ${host}`}`;
-  return `${who}, on another machine or in another container, has not renewed its lease`;
+function whatBecameOf(holder: Standing['holder'], processes: Processes): Pick<Finding, 'problem' | 'process'> {
+  if (holder === null || processes.status(holder.process) === 'dead') {
+    return { problem: 'the process that ran it has ended' };
+  }
+  const problem = 'its process, on another machine or in another container, has not renewed its lease';
+  return { problem, process: inWords(holder.process) };
+}
+
+function inWords({ pid, host }: ProcessIdentity): string {
+  return `process ${pid}${host === undefined ? '' : ` of ${host}`}`;
 }
 
 /** Conversations whose place has no process. A person decides: start a server there, fork them, or move them. */
@@ -80,7 +88,8 @@ export async function checkTasks({ store, processes }: DoctorParts, census: Cens
   const held = dead.map(({ id, process }) => ({
     check: 'tasks',
     subject: `runner ${id}`,
-    problem: `Process ${process.pid} has ended and still holds tasks.`,
+    process: inWords(process),
+    problem: 'Its process has ended and still holds tasks.',
     remedy: 'Queue its tasks again; a server or "throughline task run" continues them.',
     repair: () => store.tasks.forgetHolder(id),
   }));
@@ -97,29 +106,41 @@ export async function checkTasks({ store, processes }: DoctorParts, census: Cens
 
 /** Programs that still run although no process of ours reads their output: agents, gates, and those that could not be recorded. */
 export async function checkProcesses({ sandboxes }: DoctorParts, { sessions, tasks }: Census): Promise<Finding[]> {
-  const left = (process: SandboxProcess, problem: string): Finding => ({
+  const left = (process: SandboxProcess, subject: string, problem: string): Finding => ({
     check: 'processes',
-    subject: process.label,
+    subject,
+    process: process.label,
     problem,
     remedy: 'End it, with everything that it started.',
     repair: async () => {
       await sandboxes.end(process);
     },
   });
-  const orphan = async (process: SandboxProcess | null, what: string): Promise<Finding[]> => {
+  const orphan = async (process: SandboxProcess | null, subject: string, problem: string): Promise<Finding[]> => {
     if (process === null || (await sandboxes.status(process)) !== 'alive') return [];
-    return [left(process, `It is ${what}, and no worker holds it any more.`)];
+    return [left(process, subject, problem)];
   };
   const agents = sessions
     .filter(({ held }) => !held)
-    .map(({ process, agent, conversation }) => orphan(process, `${agent} in conversation ${conversation}`));
+    .map(({ id, process, agent, conversation }) =>
+      orphan(
+        process,
+        `session ${id} of conversation ${conversation}`,
+        `Its agent, ${agent}, still runs, and no worker holds it any more.`,
+      ),
+    );
   const gates = tasks
     .filter(({ state }) => state !== 'running')
-    .map(({ gate, id }) => orphan(gate, `the gate of task ${id}`));
+    .map(({ gate, id }) => orphan(gate, `gate of task ${id}`, 'It still runs, and no worker holds it any more.'));
   const recorded = (await Promise.all([...agents, ...gates])).flat();
-  const subjects = new Set(recorded.map(({ subject }) => subject));
-  const others = (await sandboxes.orphans())
-    .map((process) => left(process, 'The process of this data home that started it has ended.'))
-    .filter(({ subject }) => !subjects.has(subject));
-  return [...recorded, ...others];
+  const known = new Set(recorded.map(({ process }) => process));
+  const others = (await sandboxes.orphans()).filter(({ label }) => !known.has(label));
+  const unrecorded = others.map((process, i) =>
+    left(
+      process,
+      `unrecorded program ${i + 1}`,
+      'It still runs. The process of this data home that started it has ended.',
+    ),
+  );
+  return [...recorded, ...unrecorded];
 }

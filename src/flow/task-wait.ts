@@ -1,5 +1,5 @@
-import type { PublicTask } from '../core/public/task.ts';
-import { type TaskEventKind, taskHasEnded } from '../core/tasks/task.ts';
+import type { PublicTask, PublicTaskEvent } from '../core/public/task.ts';
+import { taskHasEnded } from '../core/tasks/task.ts';
 
 interface Followed {
   task(idOrName: string): Promise<PublicTask>;
@@ -9,11 +9,11 @@ interface Followed {
 
 interface Moved {
   readonly taskId: string;
-  readonly kind: TaskEventKind;
+  readonly kind: PublicTaskEvent['kind'];
 }
 
 /** The events of a turn and of its gate. The event of the decision is stored together with them, and follows. */
-const BEFORE_DECISION: readonly TaskEventKind[] = ['task.turned', 'task.gated'];
+const BEFORE_DECISION: readonly Moved['kind'][] = ['task.turned', 'task.gated'];
 
 /**
  * Waits until each task has ended, asks a person, or belongs to another data home where no process runs it; or comes after a task that blocks it in

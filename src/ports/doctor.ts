@@ -3,34 +3,40 @@ import type { AgentInfo } from './engine.ts';
 /** The options of `throughline doctor` that repair something. */
 export type RepairOption = '--fix' | '--accept-loss' | '--delete-left-over';
 
-/** Something that a crash left behind, or that cannot continue. */
-export interface Finding {
+/**
+ * Something that a crash left behind, or that cannot continue; as HTTP shows it.
+ *
+ * @example
+ * for (const { subject, problem } of (await tl.server?.examine()) ?? []) console.log(subject, problem);
+ */
+export interface PublicFinding {
   /** The check that found it. */
   readonly check: string;
   /** What it is about: a name or an id that a person can look up. */
   readonly subject: string;
   /** What is wrong, in a sentence. */
   readonly problem: string;
-  /** What `repair` does, in a sentence; null: only a person can decide. */
+  /** How it is repaired, in a sentence; null: only a person can decide. */
   readonly remedy: string | null;
+  /** The option of `throughline doctor` that repairs it; null: none does. */
+  readonly repairedBy: RepairOption | null;
+  /** True: nothing is wrong, but a person may want to know. */
+  readonly isNote: boolean;
+}
+
+/** The same for `throughline doctor`, which can repair it. */
+export interface Finding extends Pick<PublicFinding, 'check' | 'subject' | 'problem' | 'remedy'> {
+  /**
+   * The process that it is about, as a person at a shell of its machine can find it: `process 4711`. Only the command shows it, and the
+   * other fields never name one. Left out: none.
+   */
+  readonly process?: string;
   /** The option that a person has to give for `repair`; left out: `--fix`. */
   readonly repairedBy?: RepairOption;
-  /** True: nothing is wrong, but a person may want to know. Left out: it should be repaired. */
+  /** Left out: false. */
   readonly isNote?: boolean;
   /** May be repeated. Throws a ThroughlineError when it cannot be done now. */
   repair(): Promise<void>;
-}
-
-/**
- * The same as HTTP and `--json` show it.
- *
- * @example
- * for (const { subject, problem } of (await tl.server?.examine()) ?? []) console.log(subject, problem);
- */
-export interface PublicFinding extends Pick<Finding, 'check' | 'subject' | 'problem' | 'remedy'> {
-  /** The option of `throughline doctor` that repairs it; null: none does. */
-  readonly repairedBy: RepairOption | null;
-  readonly isNote: boolean;
 }
 
 /** Finds what crashes left behind. Changes nothing, unless a finding is repaired. */

@@ -61,10 +61,11 @@ export interface Sandboxes {
    */
   rest?(id: string): Promise<void>;
   /**
-   * The real path, links resolved, of a directory that a caller wants to work in. A relative path starts at this process's
-   * working directory. Throws `refused` when there is no such directory. Creates nothing.
+   * The real path, links resolved, of a directory that a caller wants to work in. A relative path starts at `base`, a directory of the
+   * machine of this process; left out: its working directory. Sandboxes on another machine refuse a relative path. Throws `refused` when
+   * there is no such directory. Creates nothing.
    */
-  checkDirectory(path: string): Promise<string>;
+  checkDirectory(path: string, base?: string): Promise<string>;
 }
 
 /**

@@ -71,7 +71,10 @@ export interface Tasks {
 export interface AddOptions {
   /** The same id and plan again are the same tasks: safe to repeat. */
   readonly requestId?: string;
-  /** The directory that a task's `cwd` is relative to; left out: that of this process. */
+  /**
+   * The directory of this machine that a task's `cwd` is relative to; left out: the working directory of this process. With sandboxes on
+   * another machine, a relative `cwd` is refused.
+   */
   readonly base?: string;
   /** Describes for people where in the plan a fault is. */
   readonly locate?: Locate;

@@ -1,9 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { resolve } from 'node:path';
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import { given } from '../core/input/arguments.ts';
 import { type AgentTraits, canReopen } from '../core/restore/traits.ts';
-import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
+import { judgeOf, type SessionMode, type TaskSpec } from '../core/tasks/task.ts';
 import type { OpenSandbox } from '../ports/sandbox.ts';
 import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
@@ -15,7 +14,7 @@ import type { TaskParts } from './parts.ts';
 export async function admitTasks(
   parts: Pick<TaskParts, 'agents' | 'sandboxes' | 'settings'>,
   specs: readonly TaskSpec[],
-  { base, at }: { base: string; at: (index: number, field: keyof TaskSpec) => string },
+  { base, at }: { base: string | undefined; at: (index: number, field: keyof TaskSpec) => string },
 ): Promise<NewTask[]> {
   const ids = specs.map(() => randomUUIDv7());
   const byName = new Map(specs.flatMap(({ name }, i) => (name === null ? [] : [[name, ids[i] as string]])));
@@ -32,11 +31,11 @@ export async function admitTasks(
     const agent = spec.agent ?? parts.settings.defaultAgent;
     if (agent === null) throw withPlace(place('agent'), noAgentGiven([...parts.agents.keys()]));
     const traits = await located(place('agent'), traitsOf(agent));
-    if (spec.gate?.kind === 'agent') await located(place('gate'), traitsOf(spec.gate.agent));
+    const judge = judgeOf(spec.gate);
+    if (judge !== null) await located(place('gate'), traitsOf(judge));
     const sessions = sessionsOf(spec, agent, traits, place);
-    // Links are kept here; the conversation resolves them.
-    const cwd = spec.cwd === null ? null : resolve(base, spec.cwd);
-    if (cwd !== null) await located(place('cwd'), parts.sandboxes.checkDirectory(cwd));
+    // The directory may be on another machine, so only the sandboxes can tell which one a path means.
+    const cwd = spec.cwd === null ? null : await located(place('cwd'), parts.sandboxes.checkDirectory(spec.cwd, base));
     tasks.push({
       ...spec,
       id: ids[i] as string,

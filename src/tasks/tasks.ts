@@ -49,7 +49,7 @@ class EmbeddedTasks implements Tasks {
   }
 
   async add(plan: TaskPlan, options: AddOptions = {}) {
-    const { requestId, base = process.cwd(), locate = inWords } = options;
+    const { requestId, base, locate = inWords } = options;
     if (requestId !== undefined) checkText(requestId, 'request id');
     const { tasks: specs, parallel } = parsePlan(plan, locate);
     const tasks = await admitTasks(this.#parts, specs, { base, at: placesIn(plan, locate) });

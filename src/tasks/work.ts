@@ -5,6 +5,7 @@ import type { SandboxProcess } from '../core/process.ts';
 import {
   conversationKeyOf,
   type Decision,
+  judgeOf,
   type SessionMode,
   type Task,
   type TaskEventDraft,
@@ -96,7 +97,8 @@ export class TaskWork {
       return turn !== null;
     };
     await end('work', agent);
-    for (let asked = 1; gate?.kind === 'agent' && (await end('gate', gate.agent, asked)); asked += 1);
+    const judge = judgeOf(gate);
+    for (let asked = 1; judge !== null && (await end('gate', judge, asked)); asked += 1);
     return turns;
   }
 

@@ -55,14 +55,9 @@ export const USES_OF_HOST: Readonly<Record<string, { uses: readonly string[]; wh
     why: 'looks for programs where no sandbox is open yet: when agents are listed without settings',
   },
   'engine/starts.ts': { uses: ['node:os'], why: 'counts the processors' },
-  'tasks/admit.ts': { uses: ['node:path'], why: 'resolves directories of tasks that are named relative to another' },
   'tasks/task-file.ts': {
     uses: ['node:fs', 'node:path'],
     why: 'reads a file that a person names on the command line',
-  },
-  'tasks/tasks.ts': {
-    uses: ['process.cwd'],
-    why: 'directories of tasks are relative to it, if the caller names no other',
   },
 };
 

@@ -166,6 +166,9 @@ export interface PublicEventPayloads {
   'permission.denied': { readonly permissionId: string; readonly reason: string };
   /** Its attempt ended before anybody answered. */
   'permission.withdrawn': { readonly permissionId: string; readonly reason: string };
+
+  /** A newer version has stored a kind of event that this one does not know. It keeps its number. `kind`: that kind. */
+  'event.unknown': { readonly kind: string };
 }
 
 /** Every stored kind has a public form, or this does not compile. */
@@ -208,6 +211,9 @@ function unchanged<T>(payload: T): T {
 
 /** A stored event as it is published. */
 export function toPublicEvent({ conversation, seq, kind, turn, at, payload }: ConversationEvent): PublicEvent {
+  const common = { conversationId: conversation, seq, turnId: turn, at };
+  // Two versions may write to one store. Nothing says what of such a payload is public, and without the event readers would see a gap (R5).
+  if (!Object.hasOwn(PAYLOADS, kind)) return { ...common, kind: 'event.unknown', payload: { kind } };
   const toPublic = PAYLOADS[kind] as (stored: unknown) => unknown;
-  return { conversationId: conversation, seq, kind, turnId: turn, at, payload: toPublic(payload) } as PublicEvent;
+  return { ...common, kind, payload: toPublic(payload) } as PublicEvent;
 }

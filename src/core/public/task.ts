@@ -52,6 +52,8 @@ export interface PublicTaskTurn extends ShownTaskTurn {
 export interface PublicTaskEventPayloads extends Omit<TaskEventPayloads, 'task.opened' | 'task.turned'> {
   'task.opened': { readonly conversationId: string };
   'task.turned': PublicTaskTurn;
+  /** A newer version has stored a kind of event that this one does not know. It keeps its number. `kind`: that kind. */
+  'event.unknown': { readonly kind: string };
 }
 
 /**
@@ -63,14 +65,14 @@ export interface PublicTaskEventPayloads extends Omit<TaskEventPayloads, 'task.o
  * }
  */
 export type PublicTaskEvent = {
-  [K in TaskEventKind]: {
+  [K in keyof PublicTaskEventPayloads]: {
     readonly seq: number;
     readonly taskId: string;
     readonly kind: K;
     readonly at: number;
     readonly payload: PublicTaskEventPayloads[K];
   };
-}[TaskEventKind];
+}[keyof PublicTaskEventPayloads];
 
 /** What a task has spent on one day (UTC). */
 export interface PublicTaskUsageRow {
@@ -114,18 +116,28 @@ function toPublicTaskTurn({ turn, conversation, ...stored }: TaskTurn): PublicTa
   };
 }
 
-export function toPublicTaskEvent(stored: TaskEvent): PublicTaskEvent {
-  const { seq, task, kind, at } = stored;
-  return { seq, taskId: task, kind, at, payload: publicPayload(stored) } as PublicTaskEvent;
+/** Every stored kind has a public form, or this does not compile. */
+const PAYLOADS: { readonly [K in TaskEventKind]: (stored: TaskEventPayloads[K]) => PublicTaskEventPayloads[K] } = {
+  'task.added': unchanged,
+  'task.queued': unchanged,
+  'task.started': unchanged,
+  'task.opened': ({ conversation }) => ({ conversationId: conversation }),
+  'task.turned': toPublicTaskTurn,
+  'task.gated': unchanged,
+  'task.decided': unchanged,
+  'task.cancel_requested': unchanged,
+  'task.cancelled': unchanged,
+  'task.retried': unchanged,
+};
+
+function unchanged<T>(payload: T): T {
+  return payload;
 }
 
-function publicPayload(stored: TaskEvent): PublicTaskEvent['payload'] {
-  switch (stored.kind) {
-    case 'task.opened':
-      return { conversationId: stored.payload.conversation };
-    case 'task.turned':
-      return toPublicTaskTurn(stored.payload);
-    default:
-      return stored.payload;
-  }
+export function toPublicTaskEvent({ seq, task, kind, at, payload }: TaskEvent): PublicTaskEvent {
+  const common = { seq, taskId: task, at };
+  // As for the events of conversations: a newer version may write to the same store.
+  if (!Object.hasOwn(PAYLOADS, kind)) return { ...common, kind: 'event.unknown', payload: { kind } };
+  const toPublic = PAYLOADS[kind] as (stored: unknown) => unknown;
+  return { ...common, kind, payload: toPublic(payload) } as PublicTaskEvent;
 }

@@ -1,5 +1,5 @@
 import { isOneLine, quoted } from '../turn/quoted.ts';
-import type { Feedback, Gate, Task } from './task.ts';
+import { type Feedback, type Gate, perGate, type Task } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
 /**
@@ -19,9 +19,12 @@ export function taskPrompt({ goal, gate, maxIterations, progress, sessions, sess
 }
 
 function announced(gate: Gate): string {
-  return gate.kind === 'command'
-    ? `When you end your turn, this command is run in your working directory: ${gate.command}\nThe goal is reached when it exits with 0; otherwise you get its output.`
-    : 'When you end your turn, your work is judged. The goal is reached when it passes; otherwise you get the reason.';
+  return perGate(gate, {
+    command: ({ command }) =>
+      `When you end your turn, this command is run in your working directory: ${command}\nThe goal is reached when it exits with 0; otherwise you get its output.`,
+    agent: () =>
+      'When you end your turn, your work is judged. The goal is reached when it passes; otherwise you get the reason.',
+  });
 }
 
 function personSays({ person }: Feedback): string[] {

@@ -56,6 +56,18 @@ export type Gate =
   | { readonly kind: 'command'; readonly command: string; readonly timeoutMs: number }
   | { readonly kind: 'agent'; readonly agent: string; readonly ask: string };
 
+/** What is different for each kind of gate. A new kind does not compile until every such table has it. */
+export type PerGate<T> = { readonly [K in Gate['kind']]: (gate: Extract<Gate, { kind: K }>) => T };
+
+export function perGate<T>(gate: Gate, table: PerGate<T>): T {
+  return (table[gate.kind] as (gate: Gate) => T)(gate);
+}
+
+/** The agent that judges; null: no agent does. */
+export function judgeOf(gate: Gate | null): string | null {
+  return gate && perGate<string | null>(gate, { command: () => null, agent: ({ agent }) => agent });
+}
+
 /** Replaces the texts of a task whose conversation was erased. */
 export const ERASED = '[erased]';
 

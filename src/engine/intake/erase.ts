@@ -30,7 +30,7 @@ export async function erase(
   const options = given({ head, sandbox: withSandbox && directory !== null ? directory : undefined });
   const { cwd, sessions } = await store.eraseConversation(owner, id, options);
   if (withSandbox) {
-    await deleteSandbox(parts, known, { sessions, discard });
+    await deleteSandbox(parts, known, { sessions, directory, discard });
     const isListed = (await store.findSandbox(owner, sandbox)) !== null;
     if (isListed) await store.leaveSandbox(owner, sandbox, 'destroyed', 'its conversation was erased');
   }
@@ -73,13 +73,15 @@ async function checkSaved(
 async function deleteSandbox(
   { sandboxes }: EngineParts,
   { id, sandbox }: Pick<Conversation, 'id' | 'sandbox'>,
-  { sessions, discard }: { readonly sessions: readonly ErasedSession[]; readonly discard: boolean },
+  { sessions, directory, discard }: { sessions: readonly ErasedSession[]; directory: string | null; discard: boolean },
 ): Promise<void> {
   for (const { process, agent } of sessions) {
     if (process === null || (await sandboxes.end(process)) === 'ended') continue;
-    const message = `The conversation is erased. Its sandbox is not: ${agent} still runs in it (${process.label}).`;
+    // Without its pid: it is on another machine or in another container, and callers may be anywhere.
+    const message = `The conversation is erased. Its sandbox is not: ${agent} may still run in it, and cannot be ended from here.`;
+    const where = directory === null ? 'there' : `in ${directory}, on the machine or in the container where it runs`;
     throw new ThroughlineError('conflict', message, {
-      hint: `End that process, then erase ${id} again with its sandbox.`,
+      hint: `End the programs ${where}. Then erase ${id} again with its sandbox.`,
     });
   }
   await sandboxes.remove(sandbox, { discard });

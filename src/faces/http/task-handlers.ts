@@ -1,5 +1,7 @@
 import { checkEventNumber } from '../../core/event.ts';
 import { given } from '../../core/input/arguments.ts';
+import type { Scope } from '../../core/key.ts';
+import type { Gate } from '../../core/tasks/task.ts';
 import { inWords, parsePlan, placesIn, type TaskPlan } from '../../core/tasks/task-plan.ts';
 import type { OperationName } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
@@ -32,10 +34,20 @@ export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
   retryTask: ({ tasks, params, body }) => tasks.retry(params.task, body),
 };
 
-/** A command gate runs as the user of the server. It, directories, native sessions and `parallel` need the scope `admin`. */
+/** What a gate of each kind needs. A command runs as the user of the server; a judge is an agent, as the one that works on the task. */
+const GATE_NEEDS: { readonly [K in Gate['kind']]: { readonly scope: Scope; readonly what: string } } = {
+  command: { scope: 'admin', what: 'A command gate' },
+  agent: { scope: 'prompt', what: 'An agent as a gate' },
+};
+
+/** Directories, native sessions and `parallel` need the scope `admin`. */
 function checkPlan(principal: Principal, plan: unknown): void {
   const { tasks, parallel } = parsePlan(plan);
-  if (tasks.some(({ gate }) => gate?.kind === 'command')) checkScope(principal, 'admin', 'A command gate');
+  for (const { gate } of tasks) {
+    if (gate === null) continue;
+    const { scope, what } = GATE_NEEDS[gate.kind];
+    checkScope(principal, scope, what);
+  }
   if (tasks.some(({ cwd }) => cwd !== null)) checkScope(principal, 'admin', 'Naming a directory');
   if (tasks.some(({ session }) => session !== null)) checkScope(principal, 'admin', 'Naming a native session');
   if (parallel !== null) checkScope(principal, 'admin', 'Setting how many tasks run at once');

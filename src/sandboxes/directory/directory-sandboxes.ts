@@ -88,7 +88,7 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       if (isWorktree(id)) await removeUnlessUnsaved(home, discard, trees);
       await removeAll(home);
     },
-    checkDirectory: (path) => named(resolve(path)),
+    checkDirectory: (path, base = '.') => named(resolve(base, path)),
   };
 }
 

@@ -161,9 +161,9 @@ function withoutWords(progress: TaskProgress): TaskProgress {
   return { ...progress, feedback: null, decision: decision && { ...decision, reason: ERASED } };
 }
 
-type Scrub = { [K in TaskEventKind]?: (payload: TaskEventPayloads[K]) => TaskEventPayloads[K] };
+type Scrub = { readonly [K in TaskEventKind]: ((payload: TaskEventPayloads[K]) => TaskEventPayloads[K]) | null };
 
-/** Removes the texts from an event. */
+/** Removes the texts from an event; null: it has none. */
 const SCRUB: Scrub = {
   'task.added': (payload) => ({ ...payload, name: null, goal: ERASED, milestone: null }),
   'task.turned': (payload) => {
@@ -177,10 +177,16 @@ const SCRUB: Scrub = {
   'task.gated': (payload) => ({ ...payload, result: { ...payload.result, summary: ERASED, output: '' } }),
   'task.decided': (payload) => ({ ...payload, reason: ERASED }),
   'task.retried': (payload) => ({ ...payload, say: payload.say === null ? null : ERASED }),
+  'task.queued': null,
+  'task.started': null,
+  'task.opened': null,
+  'task.cancel_requested': null,
+  'task.cancelled': null,
 };
 
-/** The payload of an event without its texts, as JSON; null: it has none. */
-export function payloadWithoutWords(kind: TaskEventKind, payload: string): string | null {
-  const scrub = SCRUB[kind] as ((payload: unknown) => unknown) | undefined;
-  return scrub === undefined ? null : JSON.stringify(scrub(JSON.parse(payload)));
+/** The payload of an event without its texts, as JSON; null: it has none. Of a kind that only a newer version knows, nothing is kept. */
+export function payloadWithoutWords(kind: string, payload: string): string | null {
+  if (!Object.hasOwn(SCRUB, kind)) return '{}';
+  const scrub = SCRUB[kind as TaskEventKind] as ((payload: unknown) => unknown) | null;
+  return scrub && JSON.stringify(scrub(JSON.parse(payload)));
 }

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { TITLE_SOURCES } from '../../core/conversation.ts';
-import type { EventKind } from '../../core/event.ts';
-import type { PublicEvent, PublicEventPayloads } from '../../core/public/event.ts';
+import type { PublicEvent, PublicEventKind, PublicEventPayloads } from '../../core/public/event.ts';
 import { RUNGS } from '../../core/restore/restore-settings.ts';
 import type { Update as UpdateValue } from '../../core/turn/update.ts';
 import { named } from '../registry.ts';
@@ -89,7 +88,8 @@ const PAYLOADS = {
   'permission.answered': z.strictObject({ permissionId: z.string(), optionId: z.string(), by: z.string() }),
   'permission.denied': z.strictObject({ permissionId: z.string(), reason: z.string() }),
   'permission.withdrawn': z.strictObject({ permissionId: z.string(), reason: z.string() }),
-} satisfies { [K in EventKind]: z.ZodType<PublicEventPayloads[K]> };
+  'event.unknown': z.strictObject({ kind: z.string() }),
+} satisfies { [K in PublicEventKind]: z.ZodType<PublicEventPayloads[K]> };
 
 const kinds = Object.entries(PAYLOADS).map(([kind, payload]) =>
   z.strictObject({

@@ -108,6 +108,7 @@ export const TaskEvent = named(
     event('task.cancel_requested', z.strictObject({ by: text })),
     event('task.cancelled', z.strictObject({ by: text })),
     event('task.retried', z.strictObject({ by: text, say: text.nullable() })),
+    event('event.unknown', z.strictObject({ kind: text })),
   ]),
 ) satisfies z.ZodType<PublicTaskEvent>;
 

@@ -71,6 +71,32 @@ server.test(
 );
 
 server.test(
+  'after an update of the server, an old tab says that it has to be reloaded, and works afterwards',
+  async (visit) => {
+    visit.allow(/Failed to load resource|ERR_|Failed to fetch/);
+    const conversation = (await server.tl()).conversation('updated', { title: 'Updated' });
+    await conversation.ask('/say Before the update.');
+    const page = await visit.open(`/c/${(await conversation.get()).id}`);
+    await page.getByText('Before the update.', { exact: true }).waitFor();
+    await page.getByRole('textbox', { name: /prompt/i }).fill('A draft');
+    // As a newer server answers a client of another interface.
+    const headers = { 'throughline-interface': '99' };
+    await visit.context.route(/\/v1\//, (route) => route.fulfill({ status: 400, headers, body: '{}' }));
+    await server.stop('SIGKILL');
+    await server.start();
+    const strip = page.getByRole('status').filter({ hasText: 'This page is from another version than the server.' });
+    await strip.waitFor();
+    expect(await page.getByText(/Update Throughline here|Not connected since/).count()).toBe(0);
+    await page.getByText('Before the update.', { exact: true }).waitFor();
+    await visit.context.unrouteAll();
+    await strip.getByRole('button', { name: 'Reload the page' }).click();
+    await strip.waitFor({ state: 'detached' });
+    await page.getByText('Before the update.', { exact: true }).waitFor();
+    expect(await page.getByRole('textbox', { name: /prompt/i }).inputValue()).toBe('A draft');
+  },
+);
+
+server.test(
   'if the data file is moved away, every tab says so and keeps what was loaded, and continues when it is back',
   async (visit) => {
     visit.allow(/503/);

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { ConversationEvent, EventDraft } from '../../../src/core/event.ts';
+import { toPublicEvent } from '../../../src/core/public/event.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import {
   ANN,
@@ -50,6 +52,23 @@ export function commits(world: World): void {
     for (let after = 0; after < all.length; after += 3)
       read.push(...(await other.events(ANN, conversation, { after, limit: 3 })));
     expect(read).toEqual(all);
+  });
+
+  test('an event of a kind that only a newer version knows keeps its number, is verified, and is published as unknown', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const payload = { n: 1, pid: 4711 };
+    const newer = { kind: 'turn.reviewed', turn: turn.id, payload } as unknown as EventDraft;
+    const seq = await holder.write({ write: 'event', event: newer });
+    await holder.write(update(turn.id, 'later'));
+    const [event, later] = await store.events(ANN, conversation, { after: seq - 1, limit: 10 });
+    expect([event, later?.seq]).toEqual([expect.objectContaining({ seq, kind: 'turn.reviewed', payload }), seq + 1]);
+    expect(await store.eventsBefore(ANN, conversation, { before: seq + 1, limit: 1 })).toEqual([event]);
+    expect(toPublicEvent(event as ConversationEvent)).toEqual({
+      ...{ conversationId: conversation, seq, turnId: turn.id, at: event?.at },
+      ...{ kind: 'event.unknown', payload: { kind: 'turn.reviewed' } },
+    });
+    expect((await store.verify(ANN, conversation)).broken).toBeNull();
   });
 
   test('the writes of a commit keep their order, and its answer is the last number', async () => {

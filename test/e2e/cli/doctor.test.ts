@@ -146,8 +146,10 @@ test('--fix ends an agent that no worker holds, with all processes that it start
     db.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(systemProcesses.identify(agent.pid as number)));
     db.close();
     const report = findingsIn((await home.here.run('doctor', '--json')).stdout);
-    expect(report).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
-    expect(report[0].problem).toMatch(/^It is scripted in conversation \S+, and no worker holds it any more\.$/);
+    expect(report).toMatchObject([{ check: 'processes', process: `process ${agent.pid}`, repaired: false }]);
+    expect(report[0].subject).toMatch(/^session \S+ of conversation \S+$/);
+    expect(report[0].problem).toBe('Its agent, scripted, still runs, and no worker holds it any more.');
+    expect((await home.here.run('doctor')).stdout).toContain(` (process ${agent.pid}): Its agent`);
     expect(pids.map(isAlive)).toEqual([true, true]);
     expect(checksOf(findingsIn(await home.here.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
     expect(pids.map(isAlive)).toEqual([false, false]);

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { connect } from '../../../src/client.ts';
+import { RELOAD_HINT } from '../../../src/core/errors.ts';
 import type { ProcessIdentity } from '../../../src/core/process.ts';
 import { systemProcesses } from '../../../src/host/processes.ts';
 import { open, ThroughlineError } from '../../../src/index.ts';
@@ -148,6 +149,21 @@ describe('a server', () => {
     expect(code).toBe('unreachable');
     expect(message).toMatch(what);
     expect(hint).toMatch(todo);
+  });
+
+  test.each([
+    ['3', 'newer than the server', 'it has interface 4, and the server has interface 3.'],
+    ['5', 'older than the server', 'it has interface 4, and the server has interface 5.'],
+  ])('with interface %s tells a page to reload, because a page brings its own client', async (version, what, which) => {
+    using other = await serverThatAnswers(404, { 'throughline-interface': version });
+    vi.stubGlobal('location', { href: 'https://app.example.org/' });
+    try {
+      const { code, message, hint } = await errorOf(connect({ url: other.url, token: 'x' }));
+      expect([code, hint]).toEqual(['unreachable', RELOAD_HINT]);
+      expect(message).toBe(`This page is ${what} at ${other.url}: ${which}`);
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   test.each([200, 404, 502])('that is not a Throughline server and answers %i is unreachable', async (status) => {

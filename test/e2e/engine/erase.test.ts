@@ -11,7 +11,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { localProcess } from '../../../src/core/process.ts';
 import { identityOf, isAlive } from '../../contracts/liveness.ts';
 import { refusedWith, run } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
@@ -68,6 +70,23 @@ test('an agent that is kept warm, here or in another process, is ended before it
     expect(isAlive(pid)).toBe(false);
     expect(existsSync(join(home.sandboxes, id))).toBe(false);
   }
+});
+
+test('an agent that cannot be ended from here keeps its sandbox; its pid is not published', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn } = await run(tl.engine, 'chat', SECRET);
+  await tl.engine.kill('chat');
+  const elsewhere = localProcess({ pid: 4711, started: '1', boot: 'another', namespace: 'another' });
+  const edit = new DatabaseSync(home.file);
+  edit.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(elsewhere));
+  edit.close();
+  const sandbox = join(home.sandboxes, turn.conversationId);
+  const error = await tl.engine.erase('chat', { sandbox: true }).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: 'conflict', hint: expect.stringContaining(`End the programs in ${sandbox}`) });
+  expect(`${error.message} ${error.hint}`).toContain('scripted may still run in it');
+  expect(`${error.message} ${error.hint}`).not.toContain('4711');
+  expect(existsSync(sandbox)).toBe(true);
 });
 
 test('a directory that the caller named, and sessions that an agent keeps elsewhere, are reported and never deleted', async () => {

@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
+import { systemProcesses } from '../../../src/host/processes.ts';
 import { CliHome } from '../cli/process.ts';
 import type { Caller } from './support/caller.ts';
 import { ServedHome } from './support/served-home.ts';
@@ -41,6 +44,26 @@ test('the details of /health report leases with their sessions, the size of the 
   expect(Object.keys(await caller.ok('GET', '/health'))).toEqual(['status', 'live', 'ready', 'reasons']);
   await ann.ok('POST', `/turns/${waiting.turn.id}/cancel`);
   await ann.finished(waiting.turn);
+});
+
+test('the findings of the doctor name a process on the command line, and none over HTTP', async () => {
+  const home = new CliHome();
+  onTestFinished(() => home.remove());
+  await home.ok('send', 'chat', 'Hello.');
+  // As an agent that a crash left behind.
+  const agent = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore' });
+  onTestFinished(() => void agent.kill('SIGKILL'));
+  const pid = agent.pid as number;
+  const edit = new DatabaseSync(join(home.path, 'home', 'throughline.db'));
+  edit.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(systemProcesses.identify(pid)));
+  edit.close();
+  const { caller } = await serveProcess(home);
+  const { findings } = await caller.ok('GET', '/doctor');
+  const subject = expect.stringMatching(/^session \S+ of conversation \S+$/);
+  expect(findings).toMatchObject([{ check: 'processes', subject, problem: expect.stringContaining('still runs') }]);
+  expect(JSON.stringify(findings)).not.toContain(`process ${pid}`);
+  const { stdout } = await home.run('doctor', '--no-agents');
+  expect(stdout).toContain(` (process ${pid}): Its agent, scripted, still runs`);
 });
 
 test('only the operator of the server may read the findings of the doctor', async () => {

@@ -69,7 +69,8 @@ test('a command, a directory, a native session and a parallel limit need more th
   }
   const parallel = { tasks: [{ goal: 'x' }], parallel: 1_000 }; // this limit is for all owners
   expect((await prompter.ask('POST', '/tasks', { plan: parallel })).status).toBe(403);
-  const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x' } });
+  const gate = { agent: 'scripted' };
+  const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x', gate } });
   expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);
   expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [], seq: 0, logId: expect.any(String) });
 });

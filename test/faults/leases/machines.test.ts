@@ -81,13 +81,14 @@ describe('a store that two machines use', () => {
     const edit = new DatabaseSync(place.database);
     edit.exec("UPDATE workers SET process = json_set(process, '$.boot', 'another', '$.host', 'web-2')");
     const doctor = await composeDoctor({ home: place.home, config }, async () => null);
-    const problems = async () => (await doctor.examine()).map(({ check, problem }) => `${check}: ${problem}`);
-    expect(await problems()).not.toContainEqual(expect.stringMatching(/^(leases|turns):/));
+    const problems = async () =>
+      (await doctor.examine()).map(({ check, process, problem }) => `${check}, ${process}: ${problem}`);
+    expect(await problems()).not.toContainEqual(expect.stringMatching(/^(leases|turns),/));
     edit.exec('UPDATE leases SET ready_at = 0');
     edit.close();
     expect(await problems()).toContainEqual(
       expect.stringMatching(
-        /^turns: It is running, but process \d+ of web-2, on another machine or in another container, has not renewed its lease\.$/,
+        /^turns, process \d+ of web-2: It is running, but its process, on another machine or in another container, has not renewed its lease\.$/,
       ),
     );
     await doctor.close();

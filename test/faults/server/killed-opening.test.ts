@@ -126,7 +126,7 @@ async function expectFound(home: CliHome): Promise<Started[]> {
   const { stdout } = await home.run('doctor', '--json');
   const named = parseLines(stdout)
     .filter(({ check }) => check === 'processes')
-    .map(({ subject }) => Number(subject.split(' ')[1]));
+    .map(({ process }) => Number(process.split(' ')[1]));
   const stay = started(home);
   // The leader of a process group may have ended; the group keeps its number.
   const groups = new Set([...named, ...named.map(groupOf)]);

@@ -100,7 +100,9 @@ test.each([
   const found = parseLines((await home.run('doctor', '--no-agents', '--json')).stdout).filter(
     ({ check }) => check === 'processes',
   );
-  expect(found).toMatchObject([{ subject: `process ${pid}`, problem: expect.stringContaining('has ended') }]);
+  expect(found).toMatchObject([
+    { subject: 'unrecorded program 1', process: `process ${pid}`, problem: expect.stringContaining('has ended') },
+  ]);
   await home.run('doctor', '--no-agents', '--fix');
   expect(marked(mark)).toEqual([]);
 

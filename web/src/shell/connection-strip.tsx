@@ -1,4 +1,4 @@
-import { KeyRound, PlugZap, Unplug } from 'lucide-react';
+import { KeyRound, PlugZap, RefreshCw, Unplug } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { checkSignIn, useLive } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
@@ -19,6 +19,17 @@ export function ConnectionStrip() {
           <CliLine line="throughline link" />
           <Button small onClick={() => void checkSignIn()}>
             Try again
+          </Button>
+        </Line>
+      )}
+      {strip?.kind === 'outdated' && (
+        <Line colour="bg-warn-soft" icon={<RefreshCw size={14} className="text-warn" aria-hidden />}>
+          <span className="min-w-0 flex-1">
+            <strong className="font-medium">This page is from another version than the server.</strong> The server was
+            updated while the page was open. Reload the page to continue. Your drafts are kept.
+          </span>
+          <Button small onClick={() => location.reload()}>
+            Reload the page
           </Button>
         </Line>
       )}

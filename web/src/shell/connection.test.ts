@@ -2,7 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { type ConnectionFacts, stripOf } from './connection.ts';
 
 const at = (state: ConnectionFacts['connection']['state'], more: Partial<ConnectionFacts> = {}, missed = 0) => ({
-  ...{ connection: { state, since: 1_000, missed, failure: null }, isOver: false, hasNetwork: true, wasLost: false },
+  ...{
+    connection: { state, since: 1_000, missed, failure: null },
+    isOver: false,
+    isOutdated: false,
+    hasNetwork: true,
+    wasLost: false,
+  },
   ...more,
 });
 
@@ -27,6 +33,7 @@ describe('what the strip shows about the connection', () => {
     ['back after it was shown', at('open', { wasLost: true }, 12), 2_000, { kind: 'back', missed: 12 }],
     ['back for some seconds', at('open', { wasLost: true }, 12), 7_000, null],
     ['back before anybody noticed', at('open', {}, 12), 1_100, null],
+    ['refused as too old', at('closed', { isOutdated: true }), 1_000, { kind: 'outdated' }],
     ['signed out', at('closed', { isOver: true }), 1_000, { kind: 'signed-out' }],
   ])('%s', (_name, facts, now, strip) => {
     if (strip === null) expect(stripOf(facts, now)).toBeNull();

@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { RELOAD_HINT, ThroughlineError } from '../../../core/errors.ts';
 import { inSeconds } from '../../../core/limits/time-limits.ts';
 import { INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
 import { errorCodeOf, PROBLEM_CODES, type ProblemCode } from '../../../wire/problem-codes.ts';
@@ -19,7 +19,7 @@ export class ServerAway extends Error {
 const GATEWAY = [502, 503, 504];
 
 /** Throws the error that an answer stands for, unless it is a success. */
-export async function checkAnswer(answer: Incoming, { where }: Transport): Promise<void> {
+export async function checkAnswer(answer: Incoming, { where, inPage = false }: Transport): Promise<void> {
   const theirs = answer.header(INTERFACE_HEADER);
   if (theirs === null) {
     if (GATEWAY.includes(answer.status)) throw new ServerAway(`status ${answer.status}`, { nothingDone: false });
@@ -27,7 +27,7 @@ export async function checkAnswer(answer: Incoming, { where }: Transport): Promi
       hint: 'Check the address. "throughline serve" prints the right one.',
     });
   }
-  if (theirs !== INTERFACE) throw otherInterface(where, theirs);
+  if (theirs !== INTERFACE) throw inPage ? otherPage(where, theirs) : otherInterface(where, theirs);
   if (answer.status < 300) return;
   const text = await answer.text();
   const { code } = problemIn(text);
@@ -52,6 +52,14 @@ function otherInterface(where: string, theirs: string): ThroughlineError {
     ? 'Update Throughline on the server and restart it: a running server keeps its old version.'
     : 'Update Throughline here to the version of the server.';
   return new ThroughlineError('unreachable', message, { hint });
+}
+
+/** In a page, nobody can update the client: the page brings it along. */
+function otherPage(where: string, theirs: string): ThroughlineError {
+  const message =
+    `This page is ${Number(theirs) < Number(INTERFACE) ? 'newer' : 'older'} than the server at ${where}: ` +
+    `it has interface ${INTERFACE}, and the server has interface ${theirs}.`;
+  return new ThroughlineError('unreachable', message, { hint: RELOAD_HINT });
 }
 
 function problemIn(text: string): { code: ProblemCode; detail: string; hint?: string } {

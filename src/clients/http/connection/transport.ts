@@ -20,6 +20,8 @@ export interface Incoming {
 export interface Transport {
   /** The server's address, for people. */
   readonly where: string;
+  /** Whether a page of a browser uses it. Left out: no. */
+  readonly inPage?: boolean;
   send(request: Outgoing): Promise<Incoming>;
   /** In a page of another origin: whether anything answers there, although the page may not read it. Null: anywhere else. Never rejects. */
   lookFromPage?(): Promise<{ readonly page: string; readonly answers: boolean } | null>;
@@ -31,6 +33,7 @@ export function fetchTransport(url: string): Transport {
   const base = url.replace(/\/+$/, '');
   return {
     where: base,
+    inPage: (globalThis as { location?: unknown }).location !== undefined,
     async send({ path, ...request }) {
       const response = await fetch(`${base}${path}`, { ...request, cache: 'no-store', redirect: 'error' });
       return {

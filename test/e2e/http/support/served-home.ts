@@ -83,7 +83,7 @@ export class ServedHome {
   async #examine() {
     const doctor = await composeDoctor({ home: this.#options.home ?? join(this.path, 'home') }, async () => null);
     const found = await doctor.examine().finally(() => doctor.close());
-    return found.map(({ repair: _, repairedBy = '--fix' as const, isNote = false, ...rest }) => ({
+    return found.map(({ repair: _, process: __, repairedBy = '--fix' as const, isNote = false, ...rest }) => ({
       ...{ ...rest, isNote, repairedBy: rest.remedy === null ? null : repairedBy },
     }));
   }

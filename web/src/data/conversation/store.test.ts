@@ -90,6 +90,7 @@ test('the progress of a restore is shown, also when it began before the turn was
   const events = [
     { kind: 'turn.queued', payload: {} },
     { kind: 'turn.started', payload: { attempt: 1 } },
+    { kind: 'event.unknown', payload: { kind: 'turn.reviewed' } }, // of a newer version: passed over
     { kind: 'restore.started', payload: { rung: 'replay', total: 3 } },
     { kind: 'restore.progress', payload: { rung: 'replay', done: 1, total: 3 } },
   ].map((event, index) => ({ conversationId: 'c', seq: 5 + index, turnId: 't', at: 1, ...event }));

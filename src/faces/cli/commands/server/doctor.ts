@@ -66,7 +66,7 @@ async function doctor(flags: Flags, { parts, options, looking, output, exitWith,
   }
 }
 
-const nameOf = ({ check, subject }: Finding) => `${check} ${subject}`;
+const nameOf = ({ check, subject, process = '' }: Finding) => `${check} ${subject} ${process}`;
 
 async function unseen(desk: Doctor, seen: ReadonlySet<string>): Promise<Finding[]> {
   return (await desk.examine()).filter((finding) => !seen.has(nameOf(finding)));
@@ -85,17 +85,18 @@ async function repair(finding: Finding): Promise<string | null> {
 
 function show(
   output: Output,
-  { check, subject, problem, remedy, repairedBy = '--fix', isNote }: Finding,
+  { check, subject, process, problem, remedy, repairedBy = '--fix', isNote }: Finding,
   failure: string | null,
   asked: boolean,
 ): void {
   if (output.json) {
     const by = remedy === null ? null : repairedBy;
     const found = { check, subject, problem, remedy, repairedBy: by, repaired: failure === null };
-    output.value({ ...found, ...(isNote && { isNote }) });
+    output.value({ ...found, ...(isNote && { isNote }), ...(process && { process }) });
     return;
   }
-  output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);
+  const which = process === undefined ? subject : `${subject} (${process})`;
+  output.line(styled('bold', oneLine(which)), `: ${oneLine(problem)}`);
   const done = repairedBy === '--fix' ? 'repaired' : 'done'; // accepting a loss repairs nothing
   if (failure === null) output.line(styled('green', `  ${done}: ${oneLine(remedy ?? '')}`));
   else if (asked) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { given } from '../../../../core/input/arguments.ts';
 import type { PublicTask, PublicTaskUsageRow } from '../../../../core/public/task.ts';
-import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
+import { type PerGate, perGate, TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../../core/turn/usage.ts';
 import { inPages } from '../../../../flow/pages.ts';
 import { addHelp, type Cli, subcommand } from '../../cli.ts';
@@ -76,13 +76,18 @@ async function show(id: string, { output, lookAtTasks }: Cli): Promise<void> {
   });
 }
 
+const GATE_LINES: PerGate<string> = {
+  command: ({ command }) => command,
+  agent: ({ agent, ask }) => `${agent} judges: ${ask}`,
+};
+
 function forPeople(task: PublicTask, output: Output): void {
   const { id, goal, gate, milestone, progress, createdAt, state } = task;
   const field = (name: string, value: string) => output.line(styled('dim', `${name.padEnd(14)}`), oneLine(value));
   output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
   field('id', id);
   field('goal', goal);
-  if (gate !== null) field('gate', gate.kind === 'command' ? gate.command : `${gate.agent} judges: ${gate.ask}`);
+  if (gate !== null) field('gate', perGate(gate, GATE_LINES));
   if (milestone !== null) field('milestone', milestone);
   if (progress.conversationId !== null) field('conversation', progress.conversationId);
   field('added', time(createdAt));

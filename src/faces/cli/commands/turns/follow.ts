@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
-import { checkEventNumber, type EventKind } from '../../../../core/event.ts';
+import { checkEventNumber } from '../../../../core/event.ts';
 import { type Delayed, isDelayed } from '../../../../core/limits/slots.ts';
-import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
+import type { PublicEvent, PublicEventKind, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
 import { chunkText, tokensSpent, type Update } from '../../../../core/turn/update.ts';
 import type { Engine } from '../../../../ports/engine.ts';
@@ -103,7 +103,7 @@ async function lastWhenIdle(engine: Engine, id: string): Promise<number | null> 
 }
 
 /** Each kind of event in words. A new kind does not compile until it is here. */
-const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => string } = {
+const WORDS: { readonly [K in PublicEventKind]: (payload: PublicEventPayloads[K]) => string } = {
   'conversation.created': ({ agent }) => `conversation created${agent ? ` for ${agent}` : ''}`,
   'conversation.forked': ({ conversationId, n }) => `forked from ${conversationId} after turn ${n}`,
   'conversation.imported': ({ turns: count }) => `imported with ${turns(count)}`,
@@ -136,14 +136,16 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
   'permission.answered': ({ optionId, by }) => `answered ${optionId}, by ${by}`,
   'permission.denied': ({ reason }) => `denied: ${reason}`,
   'permission.withdrawn': ({ reason }) => `question withdrawn: ${reason}`,
+  'event.unknown': ({ kind }) => `${kind}: an event of a newer version; update Throughline to see it`,
 };
 
 function sandboxName({ name, sandboxId }: PublicEventPayloads['sandbox.created']): string {
   return `sandbox ${name ?? sandboxId}`;
 }
 
-/** One event in one line. */
+/** One event in one line. A server of a newer version may send other kinds. */
 function eventLine({ kind, payload }: PublicEvent): string {
+  if (!Object.hasOwn(WORDS, kind)) return oneLine(WORDS['event.unknown']({ kind }));
   return oneLine((WORDS[kind] as (payload: unknown) => string)(payload));
 }
 
