@@ -40,6 +40,7 @@ export const AREAS = {
     'test/e2e/stories/tasks',
     'test/e2e/cli/tasks',
     'test/e2e/client/cli-tasks',
+    'test/e2e/client/equal-tasks',
     'test/e2e/client/lost-tasks',
     'test/e2e/http/tasks',
     'test/faults/tasks/',

@@ -135,12 +135,8 @@ export async function checkProcesses({ sandboxes }: DoctorParts, { sessions, tas
   const recorded = (await Promise.all([...agents, ...gates])).flat();
   const known = new Set(recorded.map(({ process }) => process));
   const others = (await sandboxes.orphans()).filter(({ label }) => !known.has(label));
-  const unrecorded = others.map((process, i) =>
-    left(
-      process,
-      `unrecorded program ${i + 1}`,
-      'It still runs. The process of this data home that started it has ended.',
-    ),
+  const unrecorded = others.map((process) =>
+    left(process, 'unrecorded program', 'It still runs. The process of this data home that started it has ended.'),
   );
   return [...recorded, ...unrecorded];
 }

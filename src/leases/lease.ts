@@ -3,7 +3,7 @@ import { hasCode, isTransientFault, type ThroughlineError } from '../core/errors
 import { wellFormed } from '../core/input/well-formed.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Fence } from '../ports/store/leases.ts';
-import type { Committed, Write } from '../ports/store/writes.ts';
+import type { Write } from '../ports/store/writes.ts';
 import type { Store } from '../ports/store.ts';
 
 /** What a lease writes with. */
@@ -18,11 +18,11 @@ interface LeaseParts {
 
 /**
  * The right of a worker to write a conversation, and its only way to do it. Writes are committed in the order in which they were given,
- * one commit at a time: what arrives during a commit shares the next one. A commit that fails for good loses the lease: the worker then
- * ends its agents.
+ * one commit at a time: what arrives during a commit shares the next one. A commit is repeated with the same counter until it is known
+ * to have happened. Repeating a commit changes nothing (R5). A commit that fails for good loses the lease: the worker then ends its agents.
  *
- * A tracker and the doctor have the same leases without this class: their callers wait for every commit, get its failure, and may go on
- * with the lock that they have. A tracker repeats its commits as a worker does (`commitRepeatedly`).
+ * Trackers and the doctor hold the same leases without this class. Their callers wait for every commit, get its failure, and may try
+ * again with the lock that they have.
  */
 export class Lease {
   readonly fence: Fence;
@@ -188,10 +188,22 @@ export class Lease {
   }
 
   async #commit(counter: number, writes: readonly Write[]): Promise<void> {
-    const until = { lost: this.#lost.signal, isHurried: () => this.#isHurried };
-    const { open, next = null } = await commitRepeatedly(this.#parts, until, this.fence, counter, writes);
-    this.#openTurns = open;
-    this.#nextAgent = next;
+    const { store, clock, storageMs, onTrouble } = this.#parts;
+    const started = clock.monotonic();
+    for (let wait = 20; ; wait = Math.min(wait * 2, 1_000)) {
+      this.#lost.signal.throwIfAborted();
+      try {
+        const { open, next = null } = await store.commit(this.fence, counter, writes);
+        this.#openTurns = open;
+        this.#nextAgent = next;
+        return;
+      } catch (error) {
+        const isOver = this.#isHurried || clock.monotonic() - started > storageMs;
+        if (!isTransientFault(error) || isOver) throw error;
+        onTrouble(error);
+        await delay(wait);
+      }
+    }
   }
 
   /** After a commit that failed for good, nothing more may be written under this lease, except after a `conflict`. */
@@ -201,31 +213,6 @@ export class Lease {
       if (write.write === 'begin') this.#refused = { turn: write.turn, error };
     }
     for (const group of batch) group.reject(error);
-  }
-}
-
-/**
- * Repeats a commit with the same counter until it is known to have happened, or the storage cannot be written for too long. Repeating it
- * changes nothing (R5). Rejects at once when the lease is `lost`, and with the first fault when the process is about to end.
- */
-export async function commitRepeatedly(
-  { store, clock, storageMs, onTrouble }: LeaseParts,
-  until: { readonly lost?: AbortSignal; isHurried(): boolean },
-  fence: Fence,
-  counter: number,
-  writes: readonly Write[],
-): Promise<Committed> {
-  const started = clock.monotonic();
-  for (let wait = 20; ; wait = Math.min(wait * 2, 1_000)) {
-    until.lost?.throwIfAborted();
-    try {
-      return await store.commit(fence, counter, writes);
-    } catch (error) {
-      const isOver = until.isHurried() || clock.monotonic() - started > storageMs;
-      if (!isTransientFault(error) || isOver) throw error;
-      onTrouble(error);
-      await delay(wait);
-    }
   }
 }
 

@@ -61,11 +61,18 @@ export interface Sandboxes {
    */
   rest?(id: string): Promise<void>;
   /**
-   * The real path, links resolved, of a directory that a caller wants to work in. A relative path starts at `base`, a directory of the
-   * machine of this process; left out: its working directory. Sandboxes on another machine refuse a relative path. Throws `refused` when
-   * there is no such directory. Creates nothing.
+   * The directory that a caller wants to work in. A relative path starts at `base`, a directory of the machine of this process; left out:
+   * its working directory. Sandboxes on another machine refuse a relative path. Throws `refused` when there is no such directory. Creates
+   * nothing.
    */
-  checkDirectory(path: string, base?: string): Promise<string>;
+  checkDirectory(path: string, base?: string): Promise<NamedDirectory>;
+}
+
+export interface NamedDirectory {
+  /** The whole path, links kept: the same name means the same, also after a link was changed. */
+  readonly path: string;
+  /** Links resolved. */
+  readonly real: string;
 }
 
 /**

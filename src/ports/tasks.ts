@@ -73,7 +73,8 @@ export interface AddOptions {
   readonly requestId?: string;
   /**
    * The directory of this machine that a task's `cwd` is relative to; left out: the working directory of this process. With sandboxes on
-   * another machine, a relative `cwd` is refused.
+   * another machine, a relative `cwd` is refused. A client makes it a path of its own machine, because it does not know the sandboxes of
+   * its server.
    */
   readonly base?: string;
   /** Describes for people where in the plan a fault is. */

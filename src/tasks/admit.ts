@@ -35,7 +35,10 @@ export async function admitTasks(
     if (judge !== null) await located(place('gate'), traitsOf(judge));
     const sessions = sessionsOf(spec, agent, traits, place);
     // The directory may be on another machine, so only the sandboxes can tell which one a path means.
-    const cwd = spec.cwd === null ? null : await located(place('cwd'), parts.sandboxes.checkDirectory(spec.cwd, base));
+    const directory =
+      spec.cwd === null ? null : await located(place('cwd'), parts.sandboxes.checkDirectory(spec.cwd, base));
+    // Links are kept: the same plan must be the same request (R3). The conversation resolves them.
+    const cwd = directory?.path ?? null;
     tasks.push({
       ...spec,
       id: ids[i] as string,

@@ -111,7 +111,7 @@ export async function newConversation(
 ): Promise<NewConversation> {
   const id = randomUUIDv7();
   if (spec.cwd !== undefined) checkWellFormed(spec.cwd, 'The working directory');
-  const cwd = spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd);
+  const cwd = spec.cwd === undefined ? null : (await parts.sandboxes.checkDirectory(spec.cwd)).real;
   return {
     id,
     key: spec.key === undefined ? null : checkKey(spec.key, 'key'),

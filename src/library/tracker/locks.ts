@@ -2,7 +2,6 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import { clientProcess } from '../../core/process.ts';
 import { begun, type Turn } from '../../core/turn/turn.ts';
-import { commitRepeatedly } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Processes } from '../../ports/processes.ts';
@@ -17,9 +16,7 @@ export interface TrackerParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly sandboxes: Sandboxes;
-  readonly settings: { readonly leaseMs: number; readonly storageMs: number };
-  /** Called again and again while the storage cannot be written. */
-  readonly onTrouble: (error: ThroughlineError) => void;
+  readonly settings: { readonly leaseMs: number };
   /** Called for bugs of this program. */
   readonly onBug: (error: unknown, where: string) => void;
 }
@@ -35,7 +32,6 @@ export abstract class TrackerLocks {
   protected readonly parts: TrackerParts;
   readonly #agent: string;
   readonly #worker: WorkerInfo;
-  #isClosed = false;
 
   constructor(parts: TrackerParts, agent: string, worker: WorkerInfo) {
     this.parts = parts;
@@ -77,14 +73,11 @@ export abstract class TrackerLocks {
     }
   }
 
-  /** Waits while the storage cannot be written, as a turn of a worker does. */
   async commit(held: HeldLock, writes: readonly Write[]): Promise<void> {
-    const { store, clock, settings, onTrouble } = this.parts;
     const { counter } = held;
     held.counter += writes.length;
-    const commits = { store, clock, storageMs: settings.storageMs, onTrouble };
     try {
-      await commitRepeatedly(commits, { isHurried: () => this.#isClosed }, held.fence, counter, writes);
+      await this.parts.store.commit(held.fence, counter, writes);
     } catch (error) {
       if (hasCode(error, 'lease_lost')) this.forget(held.fence);
       throw error;
@@ -96,9 +89,7 @@ export abstract class TrackerLocks {
     await this.parts.store.release(held.fence);
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-  }
+  async close(): Promise<void> {}
 
   #claim(conversation: string): Promise<Claim | null> {
     const { store, sandboxes, settings } = this.parts;
@@ -144,7 +135,6 @@ export class ProcessLocks extends TrackerLocks {
   }
 
   override async close(): Promise<void> {
-    await super.close();
     this.#keeper.stop();
     await Promise.all([...this.#held.values()].map((held) => this.release(held)));
   }

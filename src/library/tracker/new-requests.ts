@@ -151,7 +151,7 @@ async function refuse(context: TrackerContext, { id }: Conversation, requestId: 
     // A request with the same id may have come at the same time in another conversation.
     if (turn?.conversation === id && !hasEnded(turn.state)) await locks.commit(held, refusedWrites(turn));
   } finally {
-    // Also if the request could not be ended: the next holder ends it.
+    // Also if the request could not be ended: the next holder ends it. If this fails too, the lock is free when its lease expires.
     await locks.release(held);
   }
 }

@@ -88,7 +88,10 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       if (isWorktree(id)) await removeUnlessUnsaved(home, discard, trees);
       await removeAll(home);
     },
-    checkDirectory: (path, base = '.') => named(resolve(base, path)),
+    async checkDirectory(given, base = '.') {
+      const path = resolve(base, given);
+      return { path, real: await named(path) };
+    },
   };
 }
 

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { inWords, parsePlan, placesIn, type TaskPlan } from '../../../src/core/tasks/task-plan.ts';
 import { processesAt } from '../../../src/host/processes.ts';
@@ -58,7 +58,7 @@ test('a whole path is looked up where the sandboxes are', async () => {
   expect(task?.cwd).toBe(folder);
 });
 
-test('with sandboxes here, a relative directory starts at the folder of its file, else at this process', async () => {
+test('with sandboxes here, a relative directory starts at the folder of its file, else at this process; links are kept', async () => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'work'));
   symlinkSync('work', join(folder, 'link'));
@@ -70,7 +70,7 @@ test('with sandboxes here, a relative directory starts at the folder of its file
     ],
   };
   const admitted = await admit(sandboxes, plan, folder);
-  expect(admitted.map(({ cwd }) => cwd)).toEqual([join(folder, 'work'), join(folder, 'work')]);
+  expect(admitted.map(({ cwd }) => cwd)).toEqual([join(folder, 'work'), join(folder, 'link')]);
   const [here] = await admit(sandboxes, { goal: 'x', cwd: 'src' });
-  expect(here?.cwd).toBe(realpathSync('src'));
+  expect(here?.cwd).toBe(resolve('src'));
 });

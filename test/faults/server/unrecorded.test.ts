@@ -101,7 +101,7 @@ test.each([
     ({ check }) => check === 'processes',
   );
   expect(found).toMatchObject([
-    { subject: 'unrecorded program 1', process: `process ${pid}`, problem: expect.stringContaining('has ended') },
+    { subject: 'unrecorded program', process: `process ${pid}`, problem: expect.stringContaining('has ended') },
   ]);
   await home.run('doctor', '--no-agents', '--fix');
   expect(marked(mark)).toEqual([]);

@@ -25,8 +25,8 @@ export function ConnectionStrip() {
       {strip?.kind === 'outdated' && (
         <Line colour="bg-warn-soft" icon={<RefreshCw size={14} className="text-warn" aria-hidden />}>
           <span className="min-w-0 flex-1">
-            <strong className="font-medium">This page is from another version than the server.</strong> The server was
-            updated while the page was open. Reload the page to continue. Your drafts are kept.
+            <strong className="font-medium">This page is from another version than the server.</strong> Reload the page
+            to continue. Your drafts are kept.
           </span>
           <Button small onClick={() => location.reload()}>
             Reload the page

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { checkedId, PROBE } from '../../../core/sandbox/sandbox-id.ts';
-import type { Folder, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
+import type { Folder, NamedDirectory, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
 import { changesInside } from '../changes-inside.ts';
 import { noWorkYet } from '../compare.ts';
 import { directoryMissing, filesIn } from '../files.ts';
@@ -83,11 +83,11 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
   async files(id: string, { cwd, match }: { cwd: string | null; match: string }) {
     const { root } = await this.#inspected();
     const work = `${root}/${checkedId(id)}/work`;
-    const real = await this.checkDirectory(cwd ?? work).catch((cause) => {
+    const directory = await this.checkDirectory(cwd ?? work).catch((cause) => {
       if (cwd === null) return null;
       throw directoryMissing(cwd, cause);
     });
-    return real === null ? { paths: [], more: false } : filesIn(this.#folder(real), match);
+    return directory === null ? { paths: [], more: false } : filesIn(this.#folder(directory.real), match);
   }
 
   async remove(id: string): Promise<void> {
@@ -106,7 +106,7 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
       `${folder}/state`,
       ...(cwd === null ? [`${folder}/work`] : []),
     );
-    const work = cwd === null ? own : await this.checkDirectory(cwd);
+    const work = cwd === null ? own : (await this.checkDirectory(cwd)).real;
     const realPath = (path: string) => realPathOn(machine, path);
     return {
       id,
@@ -136,14 +136,14 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
   }
 
   /** The directory that the caller named: used as it is, never created. */
-  async checkDirectory(path: string): Promise<string> {
+  async checkDirectory(path: string): Promise<NamedDirectory> {
     const { machine } = this.#settings;
     const refuse = (why: string, hint: string) =>
       new ThroughlineError('refused', `The working directory ${path} ${why}.`, { hint });
     if (!posix.isAbsolute(path)) throw refuse('is not an absolute path', `Give the whole path on ${machine.name}.`);
     const script = `d=${word(path)}; [ -e "$d" ] || exit 10; [ -d "$d" ] || exit 11; cd -- "$d" && env pwd -P`;
     const { code, stdout, stderr } = await machine.run(script);
-    if (code === 0) return stdout.toString().slice(0, -1);
+    if (code === 0) return { path, real: stdout.toString().slice(0, -1) };
     if (code === 10) {
       const hint = 'Create it there first, or leave it out to work in a directory of its own.';
       throw refuse(`does not exist on ${machine.name}`, hint);

@@ -97,7 +97,7 @@ function show(
   }
   const which = process === undefined ? subject : `${subject} (${process})`;
   output.line(styled('bold', oneLine(which)), `: ${oneLine(problem)}`);
-  const done = repairedBy === '--fix' ? 'repaired' : 'done'; // accepting a loss repairs nothing
+  const done = repairedBy === '--fix' ? 'repaired' : 'done'; // acknowledging a loss repairs nothing
   if (failure === null) output.line(styled('green', `  ${done}: ${oneLine(remedy ?? '')}`));
   else if (asked) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
   else if (remedy !== null) output.line(styled('dim', `  ${repairedBy}: ${oneLine(remedy)}`));
