@@ -10,7 +10,7 @@ import {
   untrackedFile,
 } from './changes.ts';
 
-test('the list of git is read with any path', () => {
+test('the file list of git is read, with any characters in a path', () => {
   const raw =
     ':100644 100644 a b M\0a b\nc.txt\0:000000 100644 0 b A\0ä"\0:100644 000000 a 0 D\0gone\0:100644 120000 a b T\0l\0';
   expect(rawEntries(raw)).toEqual([
@@ -43,7 +43,7 @@ test('a file that is not text, cut off or too large is named without its lines',
   for (const text of [null, 'a\0b']) expect(untrackedFile('x', text)).toMatchObject(none);
 });
 
-test('a file that git does not know is shown as if it had been added', () => {
+test('an untracked file is shown as if it had been added', () => {
   expect(untrackedFile('a', 'one\ntwo')).toMatchObject({
     ...{ change: 'untracked', added: 2, removed: 0 },
     patch:

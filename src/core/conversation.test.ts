@@ -38,7 +38,7 @@ describe('the state of a conversation', () => {
     ['queued', null, 'queued'],
     ['running', null, 'running'],
     ['waiting', null, 'asks'],
-    // What is open counts, whatever ended before.
+    // An open turn decides, however earlier turns ended.
     ['queued', ended('failed', 'restore_failed'), 'queued'],
     ['running', ended('failed', 'agent_failed'), 'running'],
     ['waiting', ended('interrupted', 'agent_died'), 'asks'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createDirectories, type DirectoryMaker } from './directories.ts';
 
-/** Of a file system with these directories. `refuse`: called before one is made; throws what the system would. */
+/** A file system with these directories. `refuse`: called before one is made; throws the error of the system. */
 function fileSystem(there: readonly string[], refuse: (path: string) => void = () => {}) {
   const all = new Set(there);
   const made: string[] = [];
@@ -23,13 +23,13 @@ test.each([
   ['/a', '/a', []],
   ['/', '/', []],
   ['/', 'b/c', ['b', 'b/c']],
-])('with %s there, %s is made of %j', (there, path, expected) => {
+])('if %s exists, creating %s creates %j', (there, path, expected) => {
   const { made, fs } = fileSystem([there]);
   createDirectories(path, fs);
   expect(made).toEqual(expected);
 });
 
-test('an error of the system is thrown, and not tried again', () => {
+test('a system error is thrown without a retry', () => {
   const refused = Object.assign(new Error('no entries here'), { code: 'ENOENT' });
   const tried: string[] = [];
   const { fs } = fileSystem(['/proc'], (path) => {

@@ -18,12 +18,12 @@ test.each([
   ['app:*', 'app/ann', false],
   ['*', 'ann', true],
   [null, 'ann', false],
-  // What nobody can create, and a damaged row may have.
+  // Nobody can create these, but a damaged row may have them.
   ['', 'ann', false],
   ['app', 'app', false],
   ['app*', 'application', false],
   ['app:', 'app:ann', false],
-])('of the owners %j is %j: %s', (owners, owner, expected) => {
+])('the owners %j include %j: %s', (owners, owner, expected) => {
   expect(isAmong(owners, owner)).toBe(expected);
 });
 

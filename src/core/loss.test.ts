@@ -16,7 +16,7 @@ test.each<[Partial<Loss>, string]>([
     { kind: 'other', conversations: [lost] },
     'The data file is not the one that was used here before. The earlier file had at least 3 events of 1 conversation.',
   ],
-])('the sentence says how much is missing: %j', (set, words) => {
+])('the sentence states how much is missing: %j', (set, words) => {
   expect(lossInWords({ ...loss, ...set })).toBe(words);
 });
 
@@ -24,6 +24,6 @@ test.each([
   [null, 'It had 2 turns (9 events), and nothing of it is left.'],
   [{ seq: 5, turns: 1 }, 'Events 6 to 9 are missing: it had 2 turns (9 events), and 1 turn (5 events) is left.'],
   [{ seq: 8, turns: 2 }, 'Event 9 is missing: it had 2 turns (9 events), and 2 turns (8 events) are left.'],
-])('says what is missing of a conversation of which %j is left', (has, words) => {
+])('states what is missing of a conversation of which %j is left', (has, words) => {
   expect(lostInWords({ ...lost, has })).toBe(words);
 });

@@ -47,7 +47,7 @@ test('an export is read back unchanged', () => {
   expect(parseExport(exported())).toEqual(exported());
 });
 
-test('every history survives being written and read', () => {
+test('every history is unchanged after it is written and read', () => {
   fc.assert(
     fc.property(history, (records) => {
       const written = JSON.parse(JSON.stringify(exported({ records, sessions: [] })));

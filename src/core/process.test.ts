@@ -28,7 +28,7 @@ test.each([
   { kind: 'local', id: 'no JSON', label: '' },
   { kind: 'local', id: '{"pid":7}', label: '' },
   { kind: 'local', id: 'null', label: '' },
-])('nothing is known of %j', (process) => {
+])('%j is an unknown process', (process) => {
   expect(identityOfLocal(process)).toBeNull();
 });
 

@@ -12,7 +12,7 @@ const PLACE = { sandbox: 'one', cwd: null };
 const CAT: ProgramStart = { command: ['cat'], env: { FIRST: '1' } };
 
 let own: TestSandboxes;
-/** All that were started, by anybody. */
+/** All programs that were started, by any caller. */
 let started: Child[];
 let plain: Sandboxes;
 
@@ -44,7 +44,7 @@ const agentWith = (program: ProgramStart | null) =>
 const isAlive = (child: Child | undefined) =>
   child !== undefined && systemProcesses.status(identityOf(child.identity)) === 'alive';
 
-/** One whose program runs. */
+/** An early start whose program runs. */
 async function begun(program: ProgramStart = CAT): Promise<EarlyStart> {
   const earlyStart = new EarlyStart(plain);
   await earlyStart.begin(agentWith(program), PLACE);
@@ -57,7 +57,7 @@ async function spawnIn(earlyStart: EarlyStart, { command, env }: ProgramStart, c
   return sandbox.spawn(command, cwd === undefined ? { env } : { env, cwd });
 }
 
-test('the first caller that starts the program gets the running one, which is not ended from here any more', async () => {
+test('the first caller that starts the program gets the running one, which the early start no longer ends', async () => {
   const earlyStart = await begun();
   expect(await spawnIn(earlyStart, CAT)).toBe(started[0]);
   await earlyStart.end();
@@ -69,20 +69,20 @@ test.each([
   ['another program', { ...CAT, command: ['sleep', '60'] }, undefined],
   ['another environment', { ...CAT, env: {} }, undefined],
   ['another directory', CAT, '/'],
-] as const)('%s is started again, and the one that runs is ended when nobody wants it', async (_, program, cwd) => {
+] as const)('%s starts a new program, and the unused running one is ended', async (_, program, cwd) => {
   const earlyStart = await begun();
   expect(await spawnIn(earlyStart, program, cwd)).toBe(started[1]);
   await earlyStart.end();
   expect(started.map(isAlive)).toEqual([false, true]);
 });
 
-test('in another sandbox it is not used', async () => {
+test('the running program is not used in another sandbox', async () => {
   const earlyStart = await begun();
   const other = await earlyStart.sandboxes.open('two', { cwd: null });
   expect(await other.spawn(CAT.command, { env: CAT.env })).toBe(started[1]);
 });
 
-test('it is ended when its sandbox is gone', async () => {
+test('the running program is ended when its sandbox is gone', async () => {
   const earlyStart = await begun();
   rmSync(join(own.root, 'one'), { recursive: true });
   expect(await earlyStart.sandboxes.find('one')).toBeNull();
@@ -120,7 +120,7 @@ test('no rented machine is started before there is a prompt', async () => {
   expect(started).toEqual([]);
 });
 
-test('nothing is started once it is over', async () => {
+test('nothing is started after the end', async () => {
   const earlyStart = new EarlyStart(plain);
   await earlyStart.end();
   await earlyStart.begin(agentWith(CAT), PLACE);

@@ -12,7 +12,7 @@ test.for([
   ['agent', 0],
   ['unknown', 1],
 ] as const)(
-  'the storage of the agent "%s" is named after %i looks for its program: on another machine, each takes a while',
+  'the storage of the agent "%s" is named after %i searches for its program, which are slow on another machine',
   async ([name, looks]) => {
     const root = temporaryFolder();
     const [memory, file] = [join(root, 'learnt'), join(root, 'agent.js')];

@@ -193,14 +193,14 @@ test('impossible requests are refused without starting anything', async () => {
   expect(asked).toEqual([]);
 });
 
-test('the tail is what follows from the prompt, and null where there is no file', async () => {
+test('the tail has the entries that descend from the prompt, and is null without a file', async () => {
   keep('s', entry('a', null) + entry('b', 'a'));
   expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, sandbox)).toEqual({ updates: [], position: '2:b' });
   expect(await agent().tail('none', { prompt: 'b', position: null }, sandbox)).toBeNull();
   expect(await agent().position('none', sandbox)).toBeNull();
 });
 
-test('the tail has an end where the answer is whole and the prompt follows the position that it was sent to', async () => {
+test('the tail has an end if the answer is complete and the prompt follows the expected position', async () => {
   const line = (type: string, uuid: string, parentUuid: string | null, more: object = {}) =>
     `${JSON.stringify({ type, uuid, parentUuid, timestamp: new Date(1e12).toISOString(), ...more })}\n`;
   const message = { id: 'm', role: 'assistant', stop_reason: 'end_turn', content: [{ type: 'text', text: 'Done.' }] };

@@ -51,7 +51,7 @@ test.each([
   expect(fault?.message).toMatch(message);
 });
 
-test('a hook of every type is taken with all that it needs', () => {
+test('a hook of every type is accepted with all its fields', () => {
   const hooks = [
     { type: 'command', command: 'check', args: ['', '-v'], timeout: 0.5, onFailure: 'block', async: false },
     { type: 'prompt', prompt: 'Is $ARGUMENTS safe?', model: 'haiku', continueOnBlock: true },

@@ -26,7 +26,7 @@ const updates = (events: readonly AgentEvent[]) =>
 const RECORD =
   '<conversation-record 7>\n[turn 1] person:\nThe codeword is amber.\n/tool write early.log\n</conversation-record 7>';
 
-describe('what it knows', () => {
+describe('what the agent has in its context', () => {
   test('codewords are listed in order, each once', async () => {
     const session = await open();
     await ask(session, 'The codeword is birch. Another codeword: amber-2');
@@ -51,13 +51,13 @@ describe('what it knows', () => {
     expect(existsSync(join(sandbox.work, 'early.log'))).toBe(false);
   });
 
-  test('an embedded resource is known like any text', async () => {
+  test('the text of an embedded resource is in the context', async () => {
     const resource = { uri: 'x:record', text: 'The codeword is cedar.' };
     const { reply } = await ask(await open(), [{ type: 'resource', resource }, ...text('Which codewords?')]);
     expect(reply).toContain('cedar');
   });
 
-  test('its system prompt is empty, and it says its directory and session', async () => {
+  test('the system prompt is empty, and the agent reports its directory and session', async () => {
     const session = await open();
     expect((await ask(session, 'What is your system prompt?')).reply).toBe('My system prompt is empty.');
     expect((await ask(session, 'How many messages?')).reply).toContain('2 prompts; no conversation record');
@@ -68,7 +68,7 @@ describe('what it knows', () => {
   });
 });
 
-describe('what it does', () => {
+describe('what the agent does', () => {
   test('/say /think /title', async () => {
     const { events, reply } = await ask(await open(), '/think hm\n/title Big plans\n/say First.\n/say Second.');
     expect(reply).toBe('First.Second.');
@@ -208,7 +208,7 @@ describe('what it does', () => {
 describe('its first message', () => {
   const start = () => spawn(process.execPath, [fileURLToPath(new URL('scripted-agent.js', import.meta.url))]);
 
-  test('may be longer than what is read at once, and be cut inside of characters', async () => {
+  test('may be longer than one read, and split within a character', async () => {
     const program = start();
     const system = 'ä'.repeat(100_000);
     const message = { type: 'open', how: 'new', id: null, dir: sandbox.state, noTools: false, system };
@@ -223,7 +223,7 @@ describe('its first message', () => {
     expect(said.join('\n')).toContain(system);
   });
 
-  test('may not come: it ends with its input', async () => {
+  test('may be missing: the agent ends when its input ends', async () => {
     const program = start();
     program.stdin.end();
     expect(await once(program, 'exit')).toEqual([0, null]);

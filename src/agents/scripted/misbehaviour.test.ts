@@ -36,7 +36,7 @@ async function resumed(agent: Agent, session: AgentSession): Promise<AgentSessio
 }
 
 describe('ids', () => {
-  test('rotating: every prompt has another id, and each carries the whole context', async () => {
+  test('rotating: every prompt changes the id, and each session has the whole context', async () => {
     const agent = agentWith({ ids: 'rotating' });
     const session = await open(agent);
     const ids = new Set([session.id]);
@@ -96,7 +96,7 @@ describe('ids', () => {
 });
 
 describe('forgetting', () => {
-  test('memory in the process only: another process knows nothing', async () => {
+  test('memory in the process only: another process has no context', async () => {
     const agent = agentWith({ memory: 'process' });
     expect(await agent.traits(sandbox)).toMatchObject({ resume: false, position: false });
     const session = await open(agent);
@@ -106,7 +106,7 @@ describe('forgetting', () => {
     expect(await resume(agent, session)).toMatchObject({ ok: false, reason: 'not_found' });
   });
 
-  test('a hollow resume succeeds at the right position, knows nothing, and is refuted by the proof', async () => {
+  test('a hollow resume succeeds at the right position without any context, and the proof refutes it', async () => {
     const agent = agentWith({ resume: 'hollow' });
     const session = await open(agent);
     await ask(session, 'The codeword is amber.');
@@ -119,7 +119,7 @@ describe('forgetting', () => {
     expect((await resume(agent, 'never-heard-of')).ok).toBe(true);
   });
 
-  test('an agent that cannot resume says so', async () => {
+  test('an agent that cannot resume reports that', async () => {
     const agent = agentWith({ resume: 'none' });
     const session = await open(agent);
     await ask(session, 'Hello');
@@ -187,7 +187,7 @@ describe('refusing', () => {
     expect(await agentWith({ noTools: false }).open(request)).toMatchObject({ ok: false, reason: 'refused' });
   });
 
-  test('it cannot read a transcript', async () => {
+  test('the agent cannot read a transcript', async () => {
     const request = { sandbox, noTools: false, signal: new AbortController().signal };
     const opened = await agentWith({}).open({
       how: { kind: 'rehydrate', id: 'one', from: { records: [] } },
@@ -209,7 +209,7 @@ describe('dying', () => {
     expect(tail?.updates).toMatchObject([{ sessionUpdate: 'agent_message_chunk', content: { text: 'Half of' } }]);
   });
 
-  test('/die after-tool: the effect is there, and the storage knows only of the beginning', async () => {
+  test('/die after-tool: the tool has had its effect, and the storage has only its beginning', async () => {
     const agent = agentWith({});
     const session = await open(agent);
     const { outcome } = await ask(session, '/die after-tool\n/tool write out.log', { id: prompt });
@@ -298,7 +298,7 @@ describe('noise', () => {
     expect([outcome.kind, reply]).toEqual(['completed', 'Still here.']);
   });
 
-  test('slow streaming comes word by word', async () => {
+  test('slow streaming sends one word at a time', async () => {
     const session = await open(agentWith({ chunkMs: 20 }));
     const begun = performance.now();
     const { events, reply } = await ask(session, '/say one two three');

@@ -61,12 +61,12 @@ const wordsOf = async (prompt: string | null, position: string | null) => {
   return words && [...words, tail?.position];
 };
 
-test('the tail is what follows from the prompt, and nothing before, beside or after it', async () => {
+test('the tail has the entries that descend from the prompt, and no others', async () => {
   write(entry(1), said(2, 1), entry(3), said(4, 3), said(5, 4));
   expect(await wordsOf('u3', '2:u2')).toEqual(['4', '5', '5:u5']);
-  // The position before the prompt need not be known.
+  // It works without the position before the prompt.
   expect(await wordsOf('u3', null)).toEqual(['4', '5', '5:u5']);
-  // Somebody else continued from the same entry, or after us: the position is not ours.
+  // Another client continued from the same entry, or after us: the position is not ours.
   write(entry(1), said(2, 1), { ...entry(3), parent: 'u2' }, { ...entry(4), parent: 'u2' }, said(5, 3), said(6, 4));
   expect(await wordsOf('u3', '2:u2')).toEqual(['5', null]);
   write(entry(1), said(2, 1), entry(3), said(4, 3));
@@ -102,6 +102,6 @@ test('reading the position takes no longer for a long session', async () => {
   expect(position).toBeLessThan(whole / 4);
 });
 
-test.each(['', '..', '../x', 'a/b', '.hidden', 'a\0', 'x'.repeat(200)])('%j is no session id', (id) => {
+test.each(['', '..', '../x', 'a/b', '.hidden', 'a\0', 'x'.repeat(200)])('%j is not a session id', (id) => {
   expect(isSessionId(id)).toBe(false);
 });

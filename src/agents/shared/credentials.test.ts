@@ -29,7 +29,7 @@ const signal = new AbortController().signal;
 const open = (agent: Agent, sandbox: OpenSandbox) =>
   agent.open({ how: { kind: 'new', id: null }, noTools: false, signal, sandbox });
 
-test('a program that acts for an owner gets the owner’s credentials; a look gets what all share', async () => {
+test('a program that acts for an owner gets the owner’s credentials; a probe gets only the shared ones', async () => {
   const of = async (owner: string | null) => (owner === null ? { ALL: 'a' } : { ALL: 'a', KEY: `KEY-OF-${owner}` });
   const { agent, sandbox, seen } = watched({ perOwner: true, of });
   const anns = { ...sandbox, owner: 'ANN' };
@@ -42,7 +42,7 @@ test('a program that acts for an owner gets the owner’s credentials; a look ge
   await agent.storage?.(anns);
   await agent.list?.(anns, signal);
   expect(seen.splice(0)).toEqual(new Array(5).fill({ OWN: '1', ALL: 'a' }));
-  // No program is started: each owner has another answer.
+  // No program is started, because the answer is different for each owner.
   expect(await agent.login?.(sandbox, signal)).toMatchObject({
     loggedIn: null,
     hint: expect.stringContaining('each owner'),
@@ -50,7 +50,7 @@ test('a program that acts for an owner gets the owner’s credentials; a look ge
   expect(seen).toEqual([]);
 });
 
-test('credentials that cannot be read fail the session, not a look at the agent', async () => {
+test('unreadable credentials fail the session, but not a probe of the agent', async () => {
   const of = async () => {
     throw new ThroughlineError('agent_unavailable', 'the variable is not set');
   };
@@ -62,7 +62,7 @@ test('credentials that cannot be read fail the session, not a look at the agent'
   expect(seen).toEqual([]);
 });
 
-test('the result and the errors of a look contain no shared value', async () => {
+test('the result and the errors of a probe contain no shared value', async () => {
   const says = async () => ({ problem: 'refused: the key KEY-OF-ALL is wrong' }) as never;
   const fails = async () => {
     throw new ThroughlineError('agent_unavailable', 'it said KEY-OF-ALL', { hint: 'not KEY-OF-ALL' });
@@ -86,7 +86,7 @@ test('the result and the errors of a look contain no shared value', async () => 
   }
 });
 
-test('a value in pieces is found, also with events between them that are no part of the record', async () => {
+test('a value in several chunks is found, also with events between them that are not in the record', async () => {
   const update = (sessionUpdate: string) => ({ type: 'update', update: { sessionUpdate } }) as AgentEvent;
   const said = [
     ...[chunk('it is sk-value'), update('usage_update'), { type: 'usage', usage: {} } as const, chunk('-of-')],
@@ -107,7 +107,7 @@ test('a value in pieces is found, also with events between them that are no part
   ]);
 });
 
-test('a value that an agent says in pieces, or that is in its storage, is not passed on', async () => {
+test('a value that an agent sends in several chunks, or that is in its storage, is not passed on', async () => {
   const said = [
     ...['no s', 'ecre', 'ts: sk-', 'value-', 'of-ann, s', 'k-value-o', 'f!'].map((text) => chunk(text)),
     ...[chunk('sk-value'), chunk('-of-ann', 'thought'), { type: 'session', id: 's' } as const, chunk('ends with sk')],
@@ -136,7 +136,7 @@ test('a value that an agent says in pieces, or that is in its storage, is not pa
 const chunk = (text: string, what = 'message') =>
   ({ type: 'update', update: { sessionUpdate: `agent_${what}_chunk`, content: { type: 'text', text } } }) as AgentEvent;
 
-/** An agent that says these, and whose storage has the value. */
+/** An agent that sends these texts, and whose storage contains the value. */
 function speaking(said: readonly AgentEvent[], of: AgentCredentials['of'] = async () => ({ KEY: 'sk-value-of-ann' })) {
   const session = {
     prompt: async function* () {

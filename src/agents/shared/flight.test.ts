@@ -67,7 +67,7 @@ test('a turn is lost when the process ends, unless it was asked to stop', () => 
   made.end({ kind: 'cancelled' });
 });
 
-test('why a prompt is not sent', () => {
+test('the reason why a prompt is not sent is reported', () => {
   const { signal } = new AbortController();
   expect(whyNotSent(signal, false, true)).toBeNull();
   expect(whyNotSent(signal, true, true)).toMatchObject({ kind: 'failed', again: true });
@@ -75,7 +75,7 @@ test('why a prompt is not sent', () => {
   expect(whyNotSent(AbortSignal.abort(), false, true)).toEqual({ kind: 'cancelled' });
 });
 
-test('there is one end, and nothing comes after it', async () => {
+test('a turn ends once, and nothing comes after its end', async () => {
   const { made } = flight();
   made.end({ kind: 'completed' });
   made.events.push({ type: 'session', id: 'late' });

@@ -30,7 +30,7 @@ beforeEach(() => {
   env = { PATH: join(root, 'bin'), ROOT: root };
 });
 
-/** Writes down how it was called, then does what the test says. */
+/** Records how it was called, then does what the test needs. */
 function fakeNpm(body: string): void {
   const file = join(root, 'bin', 'npm');
   writeFileSync(
@@ -73,7 +73,7 @@ test('the exact version is installed, without scripts; the second time nothing i
   expect(calls()).toHaveLength(1);
 });
 
-test('another version replaces the one before, and nothing else is left', async () => {
+test('another version replaces the previous one, and no other files are left', async () => {
   fakeNpm(INSTALLS);
   await installClaude({ folder, version: null, env });
   await installClaude({ folder, version: '0.3.1', env });
@@ -93,7 +93,7 @@ test.each([
   const error = await failure(installClaude({ folder, version: '0.3.1', env }));
   expect(error).toMatchObject({ code });
   expect(error.message).toContain(words);
-  // What was there before still is, and nothing half done.
+  // The previous installation is still there, and no incomplete one.
   expect(versionThere()).toBe(TESTED_VERSION);
   expect(readdirSync(dirname(folder))).toEqual(['claude']);
 });
@@ -109,7 +109,7 @@ test('an installation without the program for this machine is an error', async (
   expect(existsSync(folder)).toBe(false);
 });
 
-test('only an exact version reaches npm', async () => {
+test('only an exact version is passed to npm', async () => {
   fakeNpm(INSTALLS);
   for (const version of ['latest', '^0.3.0', 'file:../evil', '--registry=x', '']) {
     expect(await failure(installClaude({ folder, version, env }))).toMatchObject({ code: 'invalid' });

@@ -42,7 +42,7 @@ test('the output of a program that does not read its input is not read', async (
   const before = heard.lines;
   for (let n = 0; n < 70; n += 1) process.write(MIB);
   await nothingFor(300);
-  // A piece of its output or two may have been on the way; it prints hundreds of them in that time.
+  // One or two chunks may already have been in the pipe. The program prints hundreds of them in that time.
   expect(heard.lines - before).toBeLessThan(3 * 2 ** 15);
 });
 
@@ -99,7 +99,7 @@ test('a broken pipe ends stderr', async () => {
   expect(tail.text).toBe('before');
 });
 
-test('a message is one line for every reader of lines', async () => {
+test('a message is one line, whichever characters a reader treats as line ends', async () => {
   const lines: string[] = [];
   const reader =
     'for await (const line of require("readline").createInterface(process.stdin)) console.log(line.length)';

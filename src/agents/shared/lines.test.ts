@@ -16,7 +16,7 @@ function read(chunks: readonly Uint8Array[], limit?: number): { lines: string[];
   return { lines, dropped };
 }
 
-test('lines come out the same however their bytes are cut', () => {
+test('the lines do not depend on how the bytes are split into chunks', () => {
   const cut = fc.tuple(fc.array(fc.string({ unit: 'binary' })), fc.array(fc.nat({ max: 40 }), { minLength: 1 }));
   fc.assert(
     fc.property(cut, ([texts, sizes]) => {
@@ -33,7 +33,7 @@ test('lines come out the same however their bytes are cut', () => {
   );
 });
 
-test('the last line needs no newline, and an empty end is not a line', () => {
+test('the last line needs no newline, and there is no empty line after the last newline', () => {
   expect(read([Buffer.from('one\nla'), Buffer.from('st')]).lines).toEqual(['one', 'last']);
   expect(read([Buffer.from('one\n')]).lines).toEqual(['one']);
 });
@@ -59,7 +59,7 @@ test('a buffer may be used again while its last line is incomplete', () => {
   expect(reader.pending).toBe(0);
 });
 
-test('an endless line needs no memory', async () => {
+test('a line that never ends uses no memory', async () => {
   const chunk = Buffer.alloc(2 ** 20, 'x');
   let dropped = 0;
   const onTooLong = () => {
@@ -70,7 +70,7 @@ test('an endless line needs no memory', async () => {
   for (let n = 0; n < 128; n += 1) reader.push(Buffer.from(chunk));
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  // What was collected is given back in the background, a little later.
+  // Collected memory is returned to the system a little later, in the background.
   const held = () => {
     collect();
     return process.memoryUsage().arrayBuffers - before;

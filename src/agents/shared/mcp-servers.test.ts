@@ -12,13 +12,13 @@ const PARSED = [
   { type: 'sse', name: 'old', url: 'http://127.0.0.1:1/sse', headers: [] },
 ];
 
-test('servers are read as the protocol has them', () => {
+test('servers in the format of the protocol are read', () => {
   expect(parse(PARSED)).toEqual(PARSED);
   expect(parse([{ name: 'bare', command: 'bare' }])).toEqual([PARSED[1]]);
   expect(parse([])).toEqual([]);
 });
 
-test('servers are read as .mcp.json has them', () => {
+test('servers in the format of .mcp.json are read', () => {
   const servers = {
     notes: { type: 'stdio', command: 'npx', args: ['-y', 'notes'], env: { TOKEN: 'x' } },
     bare: { command: 'bare' },
@@ -56,7 +56,7 @@ test.each([
     /"servers\.notes\.env" is not known; known are type, url/,
   ],
   [[PARSED[0], PARSED[1], PARSED[0]], /^"servers" has two servers with the name "notes"\.$/],
-])('the message names the place, and never the value: %#', (value, message) => {
+])('the message names the field, and never contains the value: %#', (value, message) => {
   const fault = faultOf(() => parse(value));
   expect(fault?.message).toMatch(message);
   expect(fault?.message).not.toContain(SECRET);

@@ -77,7 +77,7 @@ test('a user without an answer is a turn that was interrupted and can be retried
   expect(imported([user('A'), call, result, assistant('B')]).records).toMatchObject([{ outcome: 'completed' }]);
 });
 
-test('a list that begins with the assistant has a first turn that says that it has no prompt', () => {
+test('if a list begins with the assistant, the first turn is marked as having no prompt', () => {
   const { records } = imported([assistant('How can I help?'), user('Hi.'), assistant('Hi.')]);
   expect(records).toMatchObject([
     { prompt: [{ text: '[no prompt: the assistant spoke first]' }], parts: [{ text: 'How can I help?' }] },

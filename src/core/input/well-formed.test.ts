@@ -44,7 +44,7 @@ describe('an unpaired surrogate is found with its place', () => {
   });
 });
 
-test('a fault says what it is, where it is, and what to do', () => {
+test('the error says what is wrong, where, and what to do', () => {
   const fault = faultOf(() => checkWellFormed({ text: `ab${HIGH}` }, 'Prompt block 2'));
   expect(fault).toMatchObject({
     code: 'invalid',

@@ -9,7 +9,7 @@ const used = (inputTokens: number, outputTokens = 0) =>
 const usd = (costMicros: number) => ({ costMicros, tokens: null });
 const tokens = (count: number) => ({ costMicros: null, tokens: count });
 
-test('the whole cost of a new session counts, and of a used one what is added to its first report', () => {
+test('for a new session the whole cost counts; for a used one only the cost after its first report', () => {
   const fresh = new BudgetWatch(true);
   fresh.begin(usd(1_000_000));
   expect([fresh.see(said(0.4)), fresh.see(said(0.999)), fresh.see(said(1))]).toEqual([false, false, true]);

@@ -31,7 +31,7 @@ test.each<[string, Record<string, readonly [number, number]>, string | null]>([
   ['she has as many as she may', { ann: [3, 0] }, 'owner_slots'],
   ['she has as many as she may, and all are in use', { ann: [3, 0], bob: [1, 0] }, 'owner_slots'],
   ['her turns wait, and hold no slot', { ann: [0, 2] }, null],
-  ['as many of her turns wait as may', { ann: [0, 3] }, 'owner_questions'],
+  ['her turns that wait have reached the limit', { ann: [0, 3] }, 'owner_questions'],
   ['many wait, of which one is hers', { ann: [0, 1], bob: [0, 3] }, 'owner_questions'],
   ['many wait, and none is hers', { bob: [0, 3], cid: [0, 3] }, null],
 ])('whether a turn of Ann may begin when %s', (_, of, reason) => {
@@ -51,7 +51,7 @@ test.each<[string, readonly string[], Record<string, readonly [number, number]>,
   expect(fairest(waiting, loads(of), after)).toBe(expected);
 });
 
-test('the share names the owners that run turns, fewest first, and those who may have no more', () => {
+test('the share lists the owners that run turns, fewest first, and the owners at their limit', () => {
   const now = loads({ ann: [3, 0], bob: [2, 0], cid: [1, 0], dan: [1, 0], eve: [0, 8], fay: [0, 1] });
   expect(shareOf(now, { parallel: 9, perOwner: 3 }, 'cid')).toEqual({
     after: 'cid',

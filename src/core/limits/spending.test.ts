@@ -66,7 +66,7 @@ test('a turn may spend what the lowest limit leaves, for each unit', () => {
   expect(lower({ tokens: 5, costMicros: null }, { tokens: null, costMicros: 7 })).toEqual({ tokens: 5, costMicros: 7 });
 });
 
-test('usage without a cost is noticed, in a sum and among agents', () => {
+test('usage without a cost is detected, in a sum and among agents', () => {
   const both = addSpending(addSpending(NO_SPENDING, usage(5, 7)), usage(3, 0));
   expect(both).toEqual({ tokens: 8, costMicros: 7, unpriced: true });
   expect(spendingOf([usage(5, 7), usage(0, 0)])).toEqual({ tokens: 5, costMicros: 7, unpriced: false });

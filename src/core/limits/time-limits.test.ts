@@ -15,9 +15,9 @@ test.each([
   ['a silence is reported once', LIMITS, passed(12, 11, true), { due: 'nothing', inMs: 19_000 }],
   ['near its end, the turn is next', LIMITS, passed(98, 1), { due: 'nothing', inMs: 2_000 }],
   ['without limits nothing is due', NONE, passed(9e9, 9e9), { due: 'nothing', inMs: null }],
-  ['only said', { ...NONE, noticeSeconds: 10 }, passed(10, 10), { due: 'notice', endsInMs: null }],
+  ['only a notice, and no limit', { ...NONE, noticeSeconds: 10 }, passed(10, 10), { due: 'notice', endsInMs: null }],
   [
-    'only reported, and already reported',
+    'only a notice, which was already given',
     { ...NONE, noticeSeconds: 10 },
     passed(10, 10, true),
     { due: 'nothing', inMs: null },
@@ -41,7 +41,7 @@ test('the end says what happened, and the setting to change', () => {
   });
 });
 
-test('the setting nearest to the turn wins, even if it is no limit', () => {
+test('the most specific setting is used, even if it removes the limit', () => {
   const agent = { turnSeconds: 5, stallSeconds: null };
   expect(effectiveTimes(DEFAULT_TIME_LIMITS, agent, { turnSeconds: 9 })).toEqual({
     ...{ turnSeconds: 9, stallSeconds: null, noticeSeconds: 120 },

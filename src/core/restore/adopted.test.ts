@@ -61,7 +61,7 @@ test.each([
   expect(built(...steps)).toMatchObject(expected);
 });
 
-test('of a history that is too long the newest turns are kept, and it says so', () => {
+test('of a history that is too long the newest turns are kept, and it is marked as cut', () => {
   const history = new HistoryBuilder();
   for (let n = 1; n <= 70; n += 1) {
     history.prompt(text(`${n}`), n);

@@ -12,7 +12,7 @@ function situation(told: Partial<Situation> = {}): Situation {
 
 const rungs = (told: Partial<Situation>) => planContinuity(situation(told)).steps.map((step) => step.rung);
 
-/** Any situation there can be: watermarks never beyond the head, the living session is one of the list. */
+/** Any possible situation: watermarks are never beyond the head, and the living session is in the list. */
 const anySituation: fc.Arbitrary<Situation> = fc
   .record({
     head: fc.nat(12),
@@ -35,7 +35,7 @@ const property = (arbitrary: fc.Arbitrary<Situation>, holds: (told: Situation) =
   fc.assert(fc.property(arbitrary, holds), { numRuns: 1_000 });
 
 describe('the ladder', () => {
-  test("goes from the living session, to the agent's storage, to what we can tell a new session", () => {
+  test("tries the living session first, then the agent's storage, then a new session with the history", () => {
     const held = session(0, { watermark: 3, state: 'live' });
     expect(rungs({ sessions: [held], live: held.ref })).toEqual(['live', 'resume', 'transcript']);
     const all = { ...TRAITS, rehydrate: true };
@@ -119,7 +119,7 @@ describe('the ladder', () => {
     expect(steps[0]).toMatchObject({ open: { how: 'adopt', id: 'elsewhere' }, deliver: { what: 'records', after: 0 } });
   });
 
-  test('says why when there is no way', () => {
+  test('gives the reason when there is no way', () => {
     const cannot = { ...TRAITS, resume: false };
     expect(planContinuity(situation({ explicit: 'elsewhere', traits: cannot })).refusal).toMatch(/cannot reopen/);
     const lost = [session(0, { state: 'diverged' })];

@@ -34,7 +34,7 @@ test.each([
   else expect(fault?.message).toMatch(message);
 });
 
-test('the settings of a turn beat those of its conversation, which beat the general settings', () => {
+test('the settings of a turn override those of its conversation, which override the general settings', () => {
   const settings = { ...DEFAULT_RESTORE, budgetTokens: 5 };
   expect(effectiveRestore(settings, {})).toEqual(settings);
   expect(effectiveRestore(settings, { policy: 'auto', lastTurns: 2 }, { lastTurns: 1 })).toEqual({

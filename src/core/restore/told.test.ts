@@ -33,7 +33,7 @@ const REPEATED = [
   agent('one again'),
 ];
 
-test('a history with all turns in order is consistent, however it is spaced and cut', () => {
+test('a history with all turns in order is consistent, whatever its spacing and chunks', () => {
   expect(compareTold(REPEATED, TOLD).kind).toBe('consistent');
   const cut = REPEATED.flatMap((message) =>
     message.who === 'agent' ? [...message.text].map(agent) : [{ ...message, text: `\n ${message.text}  ` }],
@@ -64,7 +64,7 @@ describe('what a loaded session may lack', () => {
   });
 });
 
-test('more prompts than we sent are beyond; a turn that did not complete may be there or not', () => {
+test('more prompts than we sent give "beyond"; a turn that did not complete may be there or not', () => {
   const more = [...REPEATED, person('Say three.'), agent('three')];
   expect(compareTold(more, TOLD)).toEqual({ kind: 'beyond', detail: 'it has 1 more prompt than we sent' });
   const broken = [...TOLD, turn(4, 'Say three.', null, { certain: false })];
@@ -78,15 +78,15 @@ test('unknown messages in between are accepted, and a prompt that a failed attem
   expect(compareTold(repeated, TOLD).kind).toBe('consistent');
 });
 
-test('an answered prompt of somebody else between two of our turns is beyond as well', () => {
+test('an answered prompt of another client between two of our turns gives "beyond" as well', () => {
   const theirs = [person('Say four.'), agent('four')];
   const between = [...REPEATED.slice(0, 2), ...theirs, ...REPEATED.slice(2)];
   expect(compareTold(between, TOLD)).toEqual({ kind: 'beyond', detail: 'it has 1 more prompt than we sent' });
-  // A command of ours may be repeated in other words.
+  // Our command may be repeated in other words.
   const [one, two, three] = TOLD as [ToldTurn, ToldTurn, ToldTurn];
   const ours = turn(2, '/four', 'four');
   expect(compareTold(between, [one, ours, { ...two, n: 3 }, { ...three, n: 4 }]).kind).toBe('consistent');
-  // What came before the first of ours was there when we took the session over.
+  // Anything before our first turn was there when we adopted the session.
   expect(compareTold([...theirs, ...REPEATED], TOLD).kind).toBe('consistent');
 });
 
@@ -97,10 +97,10 @@ describe('after a turn that did not complete', () => {
 
   test.each([
     ['it was kept with a part of its answer', [person('Say two.'), agent('t')]],
-    ['it was kept without', [person('Say two.')]],
+    ['it was kept without an answer', [person('Say two.')]],
     ['it was not kept', []],
     ['the agent made a note of it', [person('Say two.'), note('[It was stopped.]'), agent('No answer.')]],
-  ])('somebody else’s prompt is found, and nothing else is taken for one: %s', (_, left) => {
+  ])('a prompt of another client is found, and nothing else is mistaken for one: %s', (_, left) => {
     const was = [...REPEATED.slice(0, 2), ...left];
     expect(compareTold(was, [one, broken]).kind).toBe('consistent');
     expect(compareTold([...was, ...theirs], [one, broken])).toEqual({
@@ -118,11 +118,11 @@ describe('after a turn that did not complete', () => {
     expect(compareTold([person('Say one.')], [first])).toEqual({ kind: 'consistent', found: 1, condensedTo: 0 });
     expect(compareTold([person('Say one.'), ...theirs], [first]).kind).toBe('beyond');
     expect(compareTold([person('Say one.'), ...theirs, ...REPEATED.slice(2, 4)], [first, two]).kind).toBe('beyond');
-    // What came before was there when we took the session over.
+    // Anything before our first turn was there when we adopted the session.
     expect(compareTold([...theirs, person('Say one.')], [first]).kind).toBe('consistent');
   });
 
-  test('an agent that makes one prompt of two, because nothing came between them, hides neither', () => {
+  test('two prompts that an agent joins, because nothing came between them, are both found', () => {
     const was = REPEATED.slice(0, 2);
     const joined = (...texts: string[]) => [...was, person(texts.join('')), agent('one again')];
     expect(compareTold(joined('Say two.', 'Say one.'), [one, broken, three])).toEqual({
@@ -133,7 +133,7 @@ describe('after a turn that did not complete', () => {
     expect(compareTold(joined('Say two.', 'Say two.'), [one, broken]).kind).toBe('consistent');
     expect(compareTold(joined('Say two.', 'Say four.'), [one, broken]).kind).toBe('beyond');
     expect(compareTold([...was, person('Say two.Say four.')], [one, broken]).kind).toBe('beyond');
-    // Of one that puts words of its own beside each prompt, that says nothing.
+    // If the agent adds its own text to each prompt, other text in a prompt proves nothing.
     const dated = [person('(Monday) Say one.'), agent('one'), person('(Monday) Say two.'), agent('t')];
     expect(compareTold(dated, [one, broken]).kind).toBe('consistent');
   });
@@ -163,7 +163,7 @@ describe('after a turn that did not complete', () => {
 
 test.each<[string, RepeatedMessage[], number]>([
   ['no summary', REPEATED, 0],
-  ['turns that it stands for', [summary('One and two were said.'), ...REPEATED.slice(4)], 2],
+  ['turns that it replaces', [summary('One and two were said.'), ...REPEATED.slice(4)], 2],
   ['turns that are repeated before it', [...REPEATED.slice(0, 4), summary('So far.'), ...REPEATED.slice(4)], 2],
   ['all of them', [...REPEATED, summary('All in all.')], 3],
   ['the newest counts', [summary('One.'), ...REPEATED.slice(2, 4), summary('Two.'), ...REPEATED.slice(4)], 2],
@@ -178,12 +178,12 @@ test('summarised turns need not be repeated, and all later turns must be', () =>
   expect(compareTold([...REPEATED.slice(4), summary('Later.')], TOLD).kind).toBe('lacking');
 });
 
-test('an answer that was said twice because its stream broke is kept once', () => {
+test('an answer that was sent twice because its stream broke is kept once', () => {
   const told = [turn(1, 'Count.', 'chunk 1 chunk 1 chunk 2')];
   expect(compareTold([person('Count.'), agent('chunk 1 chunk 2')], told).kind).toBe('consistent');
 });
 
-test('a history in which no turn has to be proves nothing', () => {
+test('a history in which no turn is required proves nothing', () => {
   const told = [turn(1, '/init', 'done'), turn(2, 'Go on.', null, { certain: false })];
   expect(compareTold([], told)).toEqual({ kind: 'consistent', found: 0, condensedTo: 0 });
   expect(compareTold([person('Go on.')], told)).toEqual({ kind: 'consistent', found: 1, condensedTo: 0 });
@@ -212,7 +212,7 @@ describe('the content of a prompt besides its text', () => {
     ['a file as text around it', shown('Look.\n<context ref="file:///notes">\nThe door is red.</context>'), told(file)],
     ['a file before the text', shown('@file:///notes The door is red. Look.'), told(file)],
     ['images of a block before it', shown('Look.', 2), [{ ...(told()[0] as ToldTurn), images: 2 }]],
-    ['nothing, as a summary stands for it', [...shown('Look.'), summary('It looked.')], told(image, file)],
+    ['nothing, because a summary replaces it', [...shown('Look.'), summary('It looked.')], told(image, file)],
   ])('is found: %s', (_, repeated, turns) => {
     expect(compareTold(repeated, turns).kind).toBe('consistent');
   });

@@ -21,7 +21,7 @@ test('the settings need either a variable or a file for each value', () => {
   expect(() => agents({ KEY: 'sk-1' })).toThrow('must be an object');
 });
 
-test('the file of an owner is one part of the path, whatever the owner is called', () => {
+test('the file of an owner is one segment of the path, whatever the name of the owner', () => {
   expect(isPerOwner({ file: 'keys/{owner}/k' })).toBe(true);
   expect(isPerOwner({ env: 'KEY' })).toBe(false);
   expect(fileOfOwner('keys/{owner}/{owner}', 'ann')).toBe('keys/ann/ann');
@@ -43,10 +43,10 @@ test('secrets are replaced in every text, and a value without secrets is returne
   expect(hide({ ...clean, deep: [{ text: 'is secret-1$&!' }] })).toEqual({ ...clean, deep: [{ text: 'is [KEY]!' }] });
 });
 
-test('the length of a secret that may begin at the end of a text is known', () => {
+test('the length of a possible partial secret at the end of a text is found', () => {
   const unfinished = unfinishedIn({ KEY: 'secret-1', LONG: 'secret-1-more', SHORT: 'abc', AGAIN: 'xy-12345-xy' });
   expect(['', 'a b', 'ab', 'a sec!', 'a secret-1-more'].map(unfinished)).toEqual([0, 0, 0, 0, 0]);
   expect(['s', 'a secret-', 'ssse', 'a secret-1', 'a secret-1-mor'].map(unfinished)).toEqual([1, 7, 2, 8, 12]);
-  // A value that ends as it begins is whole.
+  // A complete value is not partial, even if its end looks like its beginning.
   expect(unfinished('xy-12345-xy')).toBe(0);
 });

@@ -21,7 +21,7 @@ test('bubblewrap has its defaults: the network of the model, the variables of Cl
   expect(isolationSettings(read({ root: 'x' }), (path) => path)).toBeNull();
 });
 
-test('ssh has its defaults, and a place that is the same for every server with the same settings', () => {
+test('ssh has its defaults, and the same place on every server with the same settings', () => {
   const settings = read({ kind: 'ssh', host: 'a.example', user: 'ann', identityFile: 'keys/ann' });
   expect(sshSettings(settings, (path) => `/base/${path}`)).toEqual({
     ...{ host: 'a.example', port: 22, user: 'ann', root: '.throughline/sandboxes' },

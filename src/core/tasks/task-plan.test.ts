@@ -32,7 +32,7 @@ test('a goal alone is a plan, and everything else has a default', () => {
   });
 });
 
-test('a field of a task beats the defaults of its plan', () => {
+test('a field of a task overrides the defaults of its plan', () => {
   const { tasks, parallel } = parsePlan({
     parallel: 3,
     defaults: { agent: 'claude', gate: 'npm test', budget: '2 USD' },

@@ -86,7 +86,7 @@ describe('a prompt', () => {
     });
   });
 
-  test('with a hole in its list is refused', () => {
+  test('with a missing element in its list is refused', () => {
     const holed = [said('a')[0], said('b')[0]];
     delete (holed as unknown[])[0];
     expect(faultOf(() => parsePrompt(holed))?.message).toBe('Prompt block 1 is not an object.');
@@ -138,7 +138,7 @@ describe('a title', () => {
     expect(titleOf([file])).toBe('[file file:///a.txt]');
   });
 
-  test('has no control characters, so that a fork or an import takes it', () => {
+  test('has no control characters, so that a fork or an import accepts it', () => {
     expect(titleOf(said('\u0001\n\u001b[31mred\talert\u0007\nmore'))).toBe('[31mred alert');
     fc.assert(
       fc.property(prompt, (blocks) => {

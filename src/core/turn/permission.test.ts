@@ -41,13 +41,13 @@ test.each([
   ['an option "deny" that allows', [option('deny', 'allow_always')], 'its option "deny" does the opposite'],
   ['an option "Yes" that rejects', [option('Yes', 'reject_once')], 'its option "Yes" does the opposite'],
   ['an empty id', [option(' ')], 'an option has an empty id'],
-  ['an id that nobody types', [option('x'.repeat(513))], 'the id of an option has more than 512 characters'],
+  ['an id that is too long to type', [option('x'.repeat(513))], 'the id of an option has more than 512 characters'],
   [
     'too many options',
     Array.from({ length: 100_000 }, (_, i) => option(`${i}`)),
     'it has 100000 options, more than 50',
   ],
-])('%s cannot be answered, and says why', (_, given, fault) => {
+])('a question with %s cannot be answered, and the reason is given', (_, given, fault) => {
   const question = asked({ options: given });
   expect(question.fault).toBe(`it cannot be answered: ${fault}`);
   expect(question.options.length).toBeLessThanOrEqual(50);

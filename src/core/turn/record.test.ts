@@ -63,7 +63,7 @@ describe('parts', () => {
     expect(built([chunk('message', 'no id'), { sessionUpdate: RETRACTED }]).parts()).toHaveLength(1);
   });
 
-  test('have one entry for a tool, however often it is updated, and keep what was reported', () => {
+  test('have one entry per tool, however often it is updated, with all that was reported', () => {
     const builder = built([
       { sessionUpdate: 'tool_call', toolCallId: '1', title: 'edit', kind: 'edit', locations: [{ path: 'door.ts' }] },
       { ...tool('1', 'in_progress'), rawInput: { line: 4 } },
@@ -111,7 +111,7 @@ describe('parts', () => {
     ]);
   });
 
-  test('name what a tool works on: its place, else its command or the like, on one line', () => {
+  test('show what a tool works on in one line: its path, otherwise its command or similar', () => {
     const targets = (fields: object) => {
       const builder = new PartsBuilder();
       builder.add({ sessionUpdate: 'tool_call', toolCallId: 't', ...fields });
@@ -157,7 +157,7 @@ describe('the parts of the stream, merged with those of the storage', () => {
     expect(mergeParts(seen, [only('1', 'failed')])).toEqual([seen[0], only('1', 'failed')]);
   });
 
-  test('has every tool of both once, with the end that either has', () => {
+  test('has every tool of both once, with its end if either has one', () => {
     const merged = mergeParts(
       [only('1', 'unknown'), only('2', 'completed')],
       [only('1', 'failed'), only('3', 'unknown')],
@@ -166,7 +166,7 @@ describe('the parts of the stream, merged with those of the storage', () => {
     expect(new Set(merged)).toEqual(new Set([only('1', 'failed'), only('2', 'completed'), only('3', 'unknown')]));
   });
 
-  test('loses no tool, no known end and no text, whatever the two are', () => {
+  test('loses no tool, no known end and no text, for any two streams', () => {
     fc.assert(
       fc.property(anyParts, anyParts, (seen, found) => {
         const merged = mergeParts(seen, found);
@@ -189,7 +189,7 @@ describe('the parts of the stream, merged with those of the storage', () => {
   });
 });
 
-/** The same stream with its texts cut at other places. */
+/** The same stream, with its texts split at different places. */
 function cutUp(updates: readonly Update[], cuts: readonly number[]): Update[] {
   let next = 0;
   return updates.flatMap((one) => {
@@ -226,7 +226,7 @@ describe('a summary that the agent makes of what came before', () => {
   });
 });
 
-describe('how long a tool took', () => {
+describe('the duration of a tool', () => {
   const call = (toolCallId: string, status: 'pending' | 'completed' | 'failed') =>
     ({ sessionUpdate: 'tool_call_update', toolCallId, title: 'run', status }) as const;
 
@@ -238,7 +238,7 @@ describe('how long a tool took', () => {
     expect(parts.parts()).toMatchObject([{ status: 'completed', ms: 250 }]);
   });
 
-  test('is not known of one that is seen only once, or without a clock', () => {
+  test('is unknown if the tool is seen only once, or without a clock', () => {
     const parts = new PartsBuilder();
     parts.add(call('a', 'completed'), 1_000);
     parts.add(call('b', 'pending'));

@@ -90,7 +90,7 @@ test('the reply of a failed attempt does not count, and the same beginning is no
   expect(stream.text).toBe('The capital.');
 });
 
-test('an answer that was found to be longer is completed; one that differs is shown from its paragraph on', () => {
+test('an answer that turns out longer is completed; one that differs is shown again from that paragraph', () => {
   const stream = new ReplyStream();
   stream.add(said('One.\n\nhalf an '));
   expect(stream.end('One.\n\nhalf an answer')).toBe('answer');

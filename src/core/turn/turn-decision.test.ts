@@ -60,7 +60,7 @@ describe('after a prompt that was sent, the turn ends', () => {
       { as: 'sent' },
     ],
     [
-      'when the agent says that trying again does not help',
+      'when the agent reports that a retry does not help',
       { failure: FAILED, ...prompt({ again: false }) },
       { as: 'sent' },
     ],
@@ -83,7 +83,7 @@ describe('after a prompt that was sent, the turn ends', () => {
       { as: 'sent', failure: DIED },
     ],
     [
-      'when it did not take the prompt, whatever went before it',
+      'when the agent did not accept the prompt, with or without history before it',
       { failure: FAILED, ...prompt({ again: false, untaken: true, images: 1 }) },
       { as: 'untaken' },
     ],
@@ -91,12 +91,12 @@ describe('after a prompt that was sent, the turn ends', () => {
     ['when half of the history is too long as well', { failure: TOO_LONG, shrunk: true }, { as: 'sent' }],
     ['when the context was refuted again and again', { failure: REFUTED, tries: 8 }, { as: 'sent' }],
     [
-      'as untaken when the agent did not take its first prompt',
+      'as untaken when the agent did not accept its first prompt',
       { failure: FAILED, ...prompt({ untaken: true, again: false }) },
       { as: 'untaken' },
     ],
     [
-      'as sent when an earlier attempt may have been taken',
+      'as sent when the agent may have accepted an earlier attempt',
       { failure: FAILED, isFirst: false, ...prompt({ untaken: true, again: false }) },
       { as: 'sent' },
     ],

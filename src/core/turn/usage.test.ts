@@ -24,7 +24,7 @@ test('sums do not depend on the order, and adding nothing changes nothing', () =
   );
 });
 
-test('every field is added, and only that one', () => {
+test('each field is added only to the same field', () => {
   for (const name of Object.keys(NO_USAGE) as (keyof Usage)[])
     expect(addUsage(NO_USAGE, { [name]: 5 })).toEqual({ ...NO_USAGE, [name]: 5 });
 });

@@ -5,7 +5,7 @@ test.each([
   { usedAt: 1_000, left: ['rested'] },
   { usedAt: 1_001, left: [] },
 ])(
-  'a policy puts a sandbox to rest only if nobody used it since it was listed: used at $usedAt',
+  'a policy suspends a sandbox only if it was not used since it was listed: used at $usedAt',
   async ({ usedAt, left }) => {
     const done: string[] = [];
     const store = {

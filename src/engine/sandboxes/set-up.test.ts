@@ -10,7 +10,7 @@ test('a process that loses the sandbox during the set-up continues only when the
   const root = mkdtempSync(join(tmpdir(), 'throughline-set-up-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const done = join(root, 'done');
-  // The first time it hangs, until somebody else has the sandbox alone.
+  // The first call hangs until another process holds the sandbox alone.
   const script = `[ -e '${root}/tried' ] || { touch '${root}/tried'; sleep 100000; }; touch '${done}'`;
   let [setup, holds, isLost] = [[] as readonly SetupResult[], 0, false];
   const store = {
@@ -20,7 +20,7 @@ test('a process that loses the sandbox during the set-up continues only when the
     },
     holdSandbox: async () => {
       holds += 1;
-      // Once, when it is renewed; after that it is ours again.
+      // Fails once, at the renewal; after that the lease is ours again.
       if (isLost || holds === 1 || !existsSync(join(root, 'tried'))) return null;
       isLost = true;
       return { alone: { id: 'other' } };

@@ -113,7 +113,7 @@ describe('the session of a turn that ends', () => {
     ],
     ['has the copy of its transcript and the note of its adapter', { copy: COPY }, {}, COPY, null],
     [
-      'keeps its position when it took no prompt',
+      'keeps its position when it accepted no prompt',
       notTold,
       { said: null, untaken: true },
       { state: 'live', position: undefined, watermark: undefined },
@@ -138,18 +138,18 @@ describe('the session of a turn that ends', () => {
 });
 
 describe('what ends a turn', () => {
-  test('is one record, written once, for a turn that was sent', () => {
+  test('writes one record, once, for a turn that was sent', () => {
     const [end] = endOf(FACTS);
     expect(end).toMatchObject({ write: 'end', turn: 't3', end: { outcome: 'completed', record: { n: 3, ...SAID } } });
     expect(end).not.toHaveProperty('end.unsent');
   });
 
-  test('has no record for a turn that was never sent, nor for one that was not taken', () => {
+  test('writes no record for a turn that was never sent, or that the agent did not accept', () => {
     expect(endOf({ ...FACTS, said: null, outcome: 'failed' })).toMatchObject([{ end: { record: null } }]);
     expect(endOf({ ...FACTS, said: null, untaken: true })).toMatchObject([{ end: { record: null, unsent: true } }]);
   });
 
-  test('has the receipt of the turn, if there is one', () => {
+  test('writes the receipt of the turn, if there is one', () => {
     const receipt = { rung: 'live' } as unknown as Receipt;
     expect(endOf({ ...FACTS, receipt })).toMatchObject([
       { write: 'receipt', receipt, turn: 't3', session: null },
@@ -158,7 +158,7 @@ describe('what ends a turn', () => {
     expect(endOf(FACTS).map(({ write }) => write)).toEqual(['end']);
   });
 
-  test('does not change a session that is written already', () => {
+  test('does not change a session that is already written', () => {
     const writes = endOf({ ...FACTS, session: { ref: 'r', effect: null } });
     expect(writes).toMatchObject([{ write: 'end', end: { session: 'r' } }]);
   });

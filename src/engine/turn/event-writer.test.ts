@@ -26,7 +26,7 @@ async function stored(updates: readonly Update[], flushMs: number) {
 }
 
 describe.each([0, 50])('chunks of text that are joined for %i ms', (flushMs) => {
-  test('may cut a character in two: it is stored whole', async () => {
+  test('may split a character: it is stored whole', async () => {
     const { written, parts } = await stored([said(`a${HIGH}`), said(`${LOW}b`), said(HIGH), said(LOW)], flushMs);
     expect(JSON.stringify(written)).not.toMatch(/\\ud|\ufffd/i);
     expect(parts).toEqual([{ type: 'text', text: 'a😀b😀' }]);
@@ -38,7 +38,7 @@ describe.each([0, 50])('chunks of text that are joined for %i ms', (flushMs) => 
     expect(parts).toEqual([{ type: 'text', text: 'a\ufffd\ufffdb' }]);
   });
 
-  test('keep their order, whatever comes between the halves', async () => {
+  test('keep their order, whatever comes between the two parts of a character', async () => {
     const { written, parts } = await stored([said(`a${HIGH}`), tool, said(LOW), thought(HIGH)], flushMs);
     expect(written.map(({ sessionUpdate }) => sessionUpdate)).toEqual(
       expect.arrayContaining(['agent_message_chunk', 'tool_call', 'agent_thought_chunk']),

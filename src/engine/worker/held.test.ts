@@ -45,7 +45,7 @@ test.each<[string, HeldState, HeldEvent, HeldState]>([
   ['work that ends later leaves one that is due as it is', DUE, keeps, DUE],
   ['a warm one may be left', WARM, { type: 'left' }, GONE],
   ['so may one that works, when its lease is lost', WORKING, { type: 'left' }, GONE],
-  ['nothing brings back one that is gone', GONE, { type: 'notified' }, GONE],
+  ['one that is gone stays gone', GONE, { type: 'notified' }, GONE],
   ['not even work that ends', GONE, keeps, GONE],
 ])('%s', (_, state, event, expected) => {
   expect(nextState(state, event)).toEqual(expected);

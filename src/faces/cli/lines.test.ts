@@ -29,7 +29,7 @@ const RECEIPT: Receipt = {
   ms: 12,
 };
 
-test('a receipt says how, what was carried and dropped, how far it is proved, and why the better ways failed', () => {
+test('a receipt shows the way, what was carried and dropped, how far it is proved, and why better ways failed', () => {
   expect(receiptLine(RECEIPT)).toBe(
     'restored by transcript: 3 turns carried, 0 dropped, proof counted (resume: the agent no longer has it)',
   );
@@ -57,7 +57,7 @@ test('what a restore cost is shown when it cost something', () => {
   );
 });
 
-test('what was told only in part is shown', () => {
+test('turns that were told only in part are shown', () => {
   const leftOut = { outputs: 2, images: 1, files: 0 };
   expect(receiptLine({ ...RECEIPT, shortened: 1, leftOut, tried: [] })).toBe(
     'restored by transcript: 3 turns carried, 0 dropped, proof counted, 1 of them shortened, ' +
@@ -83,7 +83,7 @@ test('condensed turns are not called proved', () => {
   expect(line).toBe('restored by resume: 2 turns carried (proof proved), 4 condensed by the agent, 0 dropped');
 });
 
-test('a receipt says before which turn something is missing that nobody could read', () => {
+test('a receipt shows before which turn unreadable history is missing', () => {
   expect(receiptLine({ ...RECEIPT, tried: [], unknownBefore: 2 })).toBe(
     'restored by transcript: 3 turns carried, 0 dropped, proof counted, what was said before turn 2 is unknown',
   );
@@ -126,7 +126,7 @@ describe('usage', () => {
     expect(usageTable(rows, 60).join('')).not.toContain('█');
   });
 
-  test('stands in lines below the names where the terminal is narrower than the table: nothing is cut off', () => {
+  test('is shown in lines below the names if the terminal is narrower than the table, and nothing is cut off', () => {
     expect(usageTable(rows, 40)).toEqual([
       '2026-01-31  claude',
       '  12 turns, in 16.0k, out 4000, cached 0',
@@ -139,7 +139,7 @@ describe('usage', () => {
     ]);
   });
 
-  test('is a sentence for each row in a pipe, and – where nothing is known', () => {
+  test('is one sentence per row in a pipe, with – for unknown values', () => {
     expect(usageTable(rows, null)).toEqual([
       '2026-01-31  claude  12 turns: 16000 tokens in, 4000 out, 1 model call, $1.2300',
       '2026-01-30  codex  1 turn: 5000 tokens in, 0 out, 1 model call',

@@ -40,7 +40,7 @@ test('an answer ends with exactly one newline', () => {
   expect(text.stdout).toBe('one\ntwo\n');
 });
 
-test('an unfinished escape sequence of one answer does not reach into the next', () => {
+test('an incomplete escape sequence of one answer does not affect the next', () => {
   const { output, text } = written();
   output.text('one\u001b[');
   output.endText();
@@ -49,7 +49,7 @@ test('an unfinished escape sequence of one answer does not reach into the next',
   expect(text.stdout).toBe('one\n31m is text here\n');
 });
 
-test('what to do stands apart from what an agent said', () => {
+test('the hint is separated from the message of the agent', () => {
   const { output, text } = written();
   output.failure({ code: 'agent_failed', message: 'Not logged in', hint: 'Log in.' });
   expect(text.stderr).toBe('throughline: Not logged in. Log in.\n');
@@ -64,7 +64,7 @@ test('quiet leaves out notes and progress, and never a failure or a question', (
   expect(text.stderr).toBe('throughline: No. Yes.\nReally?\n');
 });
 
-test('progress is shown to people only, and gone when something else is written', () => {
+test('progress is shown only on a terminal, and removed when something else is written', () => {
   const file = written();
   file.output.progress('working');
   expect(file.text.stderr).toBe('');
@@ -82,7 +82,7 @@ describe('a wait at a terminal', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('is shown with its seconds, gives way to other output, and comes back when nothing else comes', () => {
+  test('is shown with its seconds, removed for other output, and shown again when no more output comes', () => {
     const { output, text } = written({ tty: true });
     output.progress('waiting for the agent …');
     vi.advanceTimersByTime(2_100);
@@ -100,7 +100,7 @@ describe('a wait at a terminal', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('is not shown for what takes no time, nor in the middle of an answer', () => {
+  test('is not shown for short waits, nor in the middle of an answer', () => {
     const { output, text } = written({ tty: true });
     output.waitFor('reading …');
     vi.advanceTimersByTime(400);
@@ -113,14 +113,14 @@ describe('a wait at a terminal', () => {
     output.waitFor(null);
   });
 
-  test('is cut to the terminal, or it could not be removed', () => {
+  test('is cut to the width of the terminal, so that it can be removed', () => {
     const { output, text } = written({ tty: true, columns: 20 });
     output.progress('waiting for a very long reason 日本語');
     expect(text.stderr).toBe('\r\u001b[Kwaiting for a very…');
     output.progress(null);
   });
 
-  test('is nothing in a pipe, and its reason a line', () => {
+  test('is not shown in a pipe, where its reason is one line', () => {
     const { output, text } = written();
     output.progress('waiting …');
     vi.advanceTimersByTime(60_000);
@@ -130,21 +130,21 @@ describe('a wait at a terminal', () => {
   });
 });
 
-test('a note in the middle of an answer begins a line of its own on a terminal', () => {
+test('a note in the middle of an answer starts a new line on a terminal', () => {
   const { output, text } = written({ tty: true });
   output.text('half a line');
   output.note('note');
   expect(text.stderr).toBe('\nnote\n');
 });
 
-test('an error is one JSON line where JSON was asked for, and nothing but errors is beside the values', () => {
+test('with --json an error is one JSON line, and only errors are written besides the values', () => {
   const { output, text } = written({ json: true });
   output.note('a note');
   output.failure({ code: 'not_found', message: 'There is\nnone.' });
   expect(text.stderr).toBe('{"error":{"code":"not_found","message":"There is\\nnone."}}\n');
 });
 
-test('nothing more is written for a reader who has left', () => {
+test('nothing more is written after the reader has closed the pipe', () => {
   const { output, text, loseReader } = written();
   output.line('one');
   expect(output.gone.aborted).toBe(false);

@@ -9,7 +9,7 @@ const UNSEEN = [
   ...['\u180e', '\u200b', '\u2060', '\u3164', '\ufff9', '\u{e0001}', '\u{e0041}', '\u{e007f}', '\u034f', '\u{1d173}'],
 ];
 
-/** Strings that are rich in what has to go: escape sequences whole, broken and nested, among ordinary text. */
+/** Strings with many characters to remove: complete, broken and nested escape sequences in ordinary text. */
 const hostile = fc
   .array(
     fc.oneof(
@@ -63,7 +63,7 @@ function inChunks(text: string, cuts: readonly number[]): string {
 }
 
 describe('text for a terminal', () => {
-  test('never has a character that steers a terminal, whatever comes in', () => {
+  test('never has a character that controls a terminal, for any input', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const clean = stripControls(text);
@@ -75,7 +75,7 @@ describe('text for a terminal', () => {
     );
   });
 
-  test.each(UNSEEN)('shows a character that cannot be seen as its number: %#', (char) => {
+  test.each(UNSEEN)('shows an invisible character as its code point: %#', (char) => {
     expect(stripControls(`rm a${char}b`)).toBe(`rm a${escapedChar(char)}b`);
     expect(escapedChar(char)).toMatch(/^\\u\{[0-9a-f]+\}$/);
   });
@@ -84,12 +84,12 @@ describe('text for a terminal', () => {
     ['an emoji of several', '👨‍👩‍👧 👩🏽‍🚀 🏳️‍🌈 ❤️ 1️⃣'],
     ['Persian and Sinhala', 'نمی‌خواهم ක්‍ෂ'],
     ['a variant of a Chinese character', '葛\u{e0100}城'],
-  ])('keeps what belongs to the writing: %s', (_, text) => {
+  ])('keeps characters that a script needs: %s', (_, text) => {
     expect(stripControls(text)).toBe(text);
     expect(inChunks(text, [1, 2, 3, 4, 5, 6, 7])).toBe(text);
   });
 
-  test('is the same however it was cut into chunks', () => {
+  test('does not depend on how it was split into chunks', () => {
     fc.assert(
       fc.property(hostile, fc.array(fc.nat(), { maxLength: 8 }), (text, cuts) => {
         expect(inChunks(text, cuts)).toBe(stripControls(text));
@@ -98,7 +98,7 @@ describe('text for a terminal', () => {
     );
   });
 
-  test('never gets a half character from a chunk, also when an emoji is cut in two', () => {
+  test('never has an unpaired surrogate, also when a chunk ends within an emoji', () => {
     const stripper = new ControlStripper();
     expect(stripper.push('a\ud83d')).toBe('a');
     expect(stripper.push('\ude00b')).toBe('😀b');
@@ -140,7 +140,7 @@ describe('text for a terminal', () => {
     expect(stripControls('a\u001b[12\nthe rest')).toBe('a\nthe rest');
   });
 
-  test('does not let a sequence through that was cut at every place', () => {
+  test('removes a sequence wherever it is split', () => {
     const stripper = new ControlStripper();
     const chunks = [...'a\u001b]0;t\u001b\\b\u001b[1;31mc'];
     expect(chunks.map((chunk) => stripper.push(chunk)).join('')).toBe('abc');
@@ -154,7 +154,7 @@ describe('text for a terminal', () => {
   });
 });
 
-test('a JSON value comes back as it was, from one line without a character that steers a terminal', () => {
+test('a JSON value is unchanged after it was one line without a character that controls a terminal', () => {
   const text = fc.string({ unit: 'binary' });
   const steering = fc.constantFrom(
     ...UNSEEN,

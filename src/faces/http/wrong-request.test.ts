@@ -7,7 +7,7 @@ import { PathParameters } from '../../wire/parameters.ts';
 import type { OperationName } from '../../wire/routes.ts';
 import { noFields, type Part, wrongRequest } from './wrong-request.ts';
 
-/** What is wrong with a part of a request, as the server says it; null: nothing. */
+/** The error of the server for a part of a request; null: none. */
 function wrongWith(operation: OperationName, part: 'query' | 'body', value: object): ThroughlineError | null {
   const schema = (OPERATIONS[operation] as Operation)[part] as z.ZodObject;
   const { error } = schema.safeParse(value);
@@ -105,7 +105,7 @@ test.each<[string, OperationName, object, string, string?]>([
     { maxIterations: 10_001 },
     '"maxIterations" must be at most 10000, not 10001.',
   ],
-  ['a number beyond all', 'fork', { turn: 1e300 }, '"turn" must be at most 9007199254740991, not 1e+300.'],
+  ['a number that is too large', 'fork', { turn: 1e300 }, '"turn" must be at most 9007199254740991, not 1e+300.'],
   [
     'a value that is not in a list',
     'submit',
@@ -235,7 +235,7 @@ const REQUESTS = (Object.entries(OPERATIONS) as [OperationName, Operation][]).fl
   }),
 );
 
-describe('every schema of a request has words', () => {
+describe('every schema of a request has an error message of our own', () => {
   /** Schemas that a caller's value reaches, with those inside. */
   function* schemasIn(schema: z.core.$ZodType): Generator<z.core.$ZodType> {
     yield schema;
@@ -253,7 +253,7 @@ describe('every schema of a request has words', () => {
   }
   const all = REQUESTS.flatMap(({ schema }) => [...schemasIn(schema)]);
 
-  test('no kind of schema or check is new', () => {
+  test('only known kinds of schemas and checks are used', () => {
     const checks = all.flatMap((one) => one._zod.def.checks ?? []).map((check) => check._zod.def.check);
     expect([...new Set(all.map((one) => one._zod.def.type))].sort()).toEqual([
       'array',
@@ -279,7 +279,7 @@ describe('every schema of a request has words', () => {
     ]);
   });
 
-  test('every pattern says what it must be', () => {
+  test('every pattern has an error message', () => {
     const patterns = all.flatMap((one) => one._zod.def.checks ?? []).map((check) => check._zod.def);
     const silent = patterns.filter(({ check, error }) => check === 'string_format' && error === undefined);
     expect(silent).toEqual([]);
@@ -305,7 +305,7 @@ const WRONG = [
 ];
 
 test.each(REQUESTS)(
-  'no wrong value of $operation ($part) is answered in the words of the schema library',
+  'a wrong value of $operation ($part) never gives an error text of the schema library',
   ({ operation, part, schema }) => {
     let wrongs = 0;
     for (const field of Object.keys(schema.shape)) {

@@ -20,11 +20,11 @@ describe('why an agent did not open a session', () => {
     expect(refusalOf(new RequestError(code, message, data))).toMatchObject({ ok: false, reason });
   });
 
-  test('an error that is no answer of the agent has no further meaning', () => {
+  test('an error that the agent did not send is not interpreted', () => {
     expect(refusalOf(new Error('not found'))).toMatchObject({ reason: 'refused' });
   });
 
-  test('somebody has to log in', () => {
+  test('an error that asks for a login is recognised', () => {
     expect(isAuthRequired(new RequestError(-32000, 'Authentication required'), {})).toBe(true);
     expect(isAuthRequired(new RequestError(-32000, 'Session not found'), {})).toBe(false);
     // goose 1.50.0 answers so to opening and loading. The session is not lost.
@@ -48,7 +48,7 @@ describe('how a prompt ended when the agent answered with an error', () => {
     expect(failureOf(new RequestError(-32603, message, data))).toMatchObject({ kind: 'failed', code });
   });
 
-  test('when the process is gone, nobody knows how it ended', () => {
+  test('when the process has ended, the outcome is unknown', () => {
     expect(failureOf(new AgentGone('it ended'))).toEqual({ kind: 'lost', message: 'it ended' });
   });
 });

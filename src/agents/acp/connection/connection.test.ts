@@ -33,7 +33,7 @@ async function agent(script: string, request: () => Promise<unknown> = async () 
   return { connection, heard };
 }
 
-/** Prints a piece again and again, as fast as it is taken. */
+/** Prints a text again and again, as fast as it is read. */
 const endlessly = (piece: string) => `let n = 0; const go = () => process.stdout.write(${piece}, go); go();`;
 
 const isGone = (heard: { gone: string | null }) => until('it is gone', () => heard.gone !== null);
@@ -46,7 +46,7 @@ test('the first answer to a request counts; further ones are dropped', async () 
       say({ result: 'without an id' });
       say({ method: 'done' });
     })`);
-  // The SDK would say on stderr that it does not know what was answered.
+  // The SDK would report on stderr that it got an answer to an unknown request.
   const complaints: unknown[] = [];
   const { error } = console;
   console.error = (...words: unknown[]) => complaints.push(words);
@@ -60,7 +60,7 @@ test('the first answer to a request counts; further ones are dropped', async () 
   expect(complaints).toEqual([]);
 });
 
-test('an agent is ended that sends too much, a line that is too long, or a message that is nested too deep', async () => {
+test('an agent that sends too much, a too long line, or a too deeply nested message is ended', async () => {
   const loud = await agent(`const line = 'x'.repeat(2 ** 24) + '\\n'; ${endlessly('line')}`);
   const long = await agent(`const part = 'x'.repeat(2 ** 24); ${endlessly('part')}`);
   const deep = await agent(`
@@ -95,7 +95,7 @@ test('we stop reading from an agent with too many open requests, and still notic
   );
   await until('it has asked', () => heard.requests >= 1_000);
   await new Promise((resolve) => setTimeout(resolve, 100));
-  // More than so many are not in a few pieces of its output. It would send ten times as many in that time.
+  // A few chunks of its output have at most this many. It would send ten times as many in that time.
   expect(heard.requests).toBeLessThan(8_000);
   await connection.kill();
   expect(heard.gone).toContain('SIGKILL');

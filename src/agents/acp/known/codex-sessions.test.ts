@@ -42,12 +42,12 @@ const why = (program: typeof ZED, env: Record<string, string> = {}) =>
 
 test.for<[string, string[], string, boolean, boolean]>([
   ['a session of an old Codex', LEGACY, TODAY, true, true],
-  ['one that says so', [meta({ history_mode: 'legacy' })], TODAY, true, true],
+  ['one that is marked as old', [meta({ history_mode: 'legacy' })], TODAY, true, true],
   ['one of a newer Codex', PAGINATED, TODAY, false, true],
   ['one whose numbers alone show it', [meta({}, 0), said({ ordinal: 1 })], TODAY, false, true],
   ['one that a newer Codex has converted', [...LEGACY, said({ ordinal: 2 })], TODAY, false, true],
   ['a fork of an old one by a newer Codex', [...PAGINATED, ...LEGACY], TODAY, false, true],
-  ['one of a Codex that nobody knows yet', [meta({ history_mode: 'ledger' })], TODAY, false, false],
+  ['one of an unknown future Codex', [meta({ history_mode: 'ledger' })], TODAY, false, false],
   ['a compressed one', PAGINATED, `${TODAY}.zst`, false, true],
   ['a compressed one of an old Codex', LEGACY, `${TODAY}.zst`, true, true],
   ['an archived one', PAGINATED, `archived_sessions/rollout-2026-11-16T01-49-59-${ID}.jsonl`, false, true],
@@ -72,7 +72,7 @@ test('a link or a pipe in the place of a file is not read, and the session is no
   symlinkSync(join(home, 'elsewhere'), join(home, TODAY));
   for (const program of [ZED, NEW]) expect(await why(program)).toContain('cannot be read');
   rmSync(join(home, TODAY));
-  // Nobody has the other end open, so opening it would block for ever.
+  // No process has the other end open, so opening it would block forever.
   execFileSync('mkfifo', [join(home, TODAY)]);
   for (const program of [ZED, NEW]) expect(await why(program)).toContain('cannot be read');
   renameSync(join(home, 'sessions'), join(home, 'moved'));
@@ -88,7 +88,7 @@ test('the reason says what could happen, and how to update', async () => {
   expect(outdated(NEW)).toBeNull();
 });
 
-test('a Codex of the person\u2019s own counts by the version that it prints', async () => {
+test('a Codex that the user installed is judged by the version that it prints', async () => {
   write(PAGINATED);
   const codex = join(home, 'codex');
   const prints = (text: string) => writeFileSync(codex, `#!/bin/sh\necho "${text}"\n`);
@@ -103,7 +103,7 @@ test('a Codex of the person\u2019s own counts by the version that it prints', as
   }
 });
 
-test('an id that is no file name reaches no file', async () => {
+test('an id that is not a file name opens no file', async () => {
   for (const id of ['../../x', '*', '', 'a b']) {
     const here = { env: { CODEX_HOME: home }, sandbox: sandboxAt(home) };
     expect(await whyNotOpened(id, ZED, here)).toContain('was not found');

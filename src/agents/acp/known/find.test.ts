@@ -64,7 +64,7 @@ test.each(Object.entries(KNOWN_AGENTS))('people are told how to install %s', (na
   expect(INSTALL_COMMANDS[name]).toContain(ours);
 });
 
-test('what is installed by name is the version of our tests, complete, in a folder of its own', async () => {
+test('an agent installed by name has the version of our tests, complete, in its own folder', async () => {
   const { dependencies } = JSON.parse(readFileSync('test/agents/package.json', 'utf8'));
   const codex = installableAgent('codex');
   if (codex === null) throw new Error('Codex cannot be installed');
@@ -91,7 +91,7 @@ test('packages beside Throughline are found as Node finds them', async () => {
   });
 });
 
-test('a place that the settings name is used or refused, never skipped', async () => {
+test('a path from the settings is used or refused, never skipped', async () => {
   program('codex-acp');
   expect(await find('codex', { package: join(root, 'none') })).toMatchObject({ hint: 'Check its "package".' });
   expect(await find('codex', { command: [join(root, 'none')] })).toMatchObject({ hint: 'Check its "command".' });

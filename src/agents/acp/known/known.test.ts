@@ -20,7 +20,7 @@ beforeEach(() => {
   mkdirSync(join(home, '.codex'));
 });
 
-test('a profile counts only for the version and program on which it was proved', async () => {
+test('a profile is used only for the version and program with which it was tested', async () => {
   expect(await profileOf(claude, plain)).toMatchObject({ kind: 'meta' });
   for (const version of ['0.99.1', '0.98.9', '0.99.0-beta', '1.0.0', 'unknown']) {
     expect(await profileOf({ ...claude, version }, plain), version).toBeNull();
@@ -29,7 +29,7 @@ test('a profile counts only for the version and program on which it was proved',
   expect(await profileOf(claude, { ...plain, env: { CLAUDE_CODE_EXECUTABLE: '/another/claude' } })).toBeNull();
 });
 
-test('a mode that a person tested counts only for that version', async () => {
+test('a mode that a person tested is used only for that version', async () => {
   expect(await profileOf({ name: 'any', version: '1.2.3' }, mode)).toEqual({ kind: 'mode', mode: 'quiet' });
   expect(await profileOf({ name: 'any', version: '1.2.4' }, mode)).toBeNull();
 });
@@ -59,7 +59,7 @@ test('Codex has a profile unless something overrides its variables', async () =>
   expect(await profileOf(codex, here)).toBeNull();
 });
 
-test('settings of a project defeat the profile of Codex; its own settings above the directory do not', async () => {
+test('project settings disable the profile of Codex; settings of Codex above the directory do not', async () => {
   const profile = await profileOf(codex, { ...plain, env: { HOME: home } });
   const env = async (cwd: string) =>
     profile?.kind === 'start' ? profile.env({ sandbox: sandboxAt(cwd), env: { HOME: home } }) : null;
@@ -77,7 +77,7 @@ test('settings of a project defeat the profile of Codex; its own settings above 
   expect(await env(cwd)).toBeNull();
 });
 
-test('quirks go by the name that an agent gives itself, else by the name in the settings', () => {
+test('quirks are chosen by the name that an agent reports, otherwise by the name in the settings', () => {
   const banner = { sessionId: 's', _meta: { piAcp: { startupInfo: 'pi v1' } } };
   expect(quirksOf('pi-acp', null).banner?.(banner)).toBe('pi v1');
   expect(quirksOf('a-wrapper', 'pi').banner?.(banner)).toBe('pi v1');
@@ -85,7 +85,7 @@ test('quirks go by the name that an agent gives itself, else by the name in the 
   expect(quirksOf('a-wrapper', null)).toEqual({});
 });
 
-test('only the descriptions name an agent; code for all agents knows none', () => {
+test('only the descriptions name an agent; code for all agents names none', () => {
   const root = join(import.meta.dirname, '..');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const generic = files.filter(
@@ -96,7 +96,7 @@ test('only the descriptions name an agent; code for all agents knows none', () =
   expect(generic.filter((file) => names.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
 });
 
-test('updates that say something about the answer are recognised', () => {
+test('updates with information about the answer are recognised', () => {
   const ofClaude = quirksOf(claude.name, null).aboutAnswer;
   const ofCodex = quirksOf(codex.name, null).aboutAnswer;
   const raw = (message: object) =>

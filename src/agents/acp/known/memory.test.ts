@@ -15,7 +15,7 @@ const saying = (version: string) =>
   capabilitiesOf({ agentInfo: { name: 'agent', version }, agentCapabilities: { loadSession: true } });
 const memory = (fingerprint = 'agent') => new AgentMemory(join(root, 'learnt'), fingerprint);
 
-test('the next process knows what one process has learnt', () => {
+test('the next process reads what an earlier process has stored about an agent', () => {
   const one = memory();
   expect(one.learnt).toBeNull();
   one.saw(saying('1'));
@@ -52,7 +52,7 @@ test('an agent that never loaded a session whole is not asked again after two in
   expect(distrust()).toBe('it lacks turn 4');
 });
 
-test('an agent that did is not asked again after three in a row', () => {
+test('an agent that has loaded a session whole is not asked again after three incomplete ones in a row', () => {
   memory().saw(saying('1'));
   memory().loadedWhole();
   for (const n of ['1', '2']) memory().loadedIncomplete(n, n);
@@ -72,7 +72,7 @@ test('one damaged session counts once, however often it is opened', () => {
   expect(distrust()).toBe('another');
 });
 
-test('two processes do not overwrite what the other has learnt', () => {
+test('two processes do not overwrite what the other one has stored', () => {
   const [one, other] = [memory(), memory()];
   one.saw(saying('1'));
   expect(other.learnt?.version).toBe('1');
@@ -98,7 +98,7 @@ test('a replaced program is learnt again, and so is one of another machine', asy
   expect((await memoryOf()).learnt).toBeNull();
 });
 
-test('a damaged or unwritable file is no error: everything is learnt again', () => {
+test('a damaged or unwritable file is not an error: everything is learnt again', () => {
   memory().saw(saying('1'));
   const [file = ''] = readdirSync(join(root, 'learnt'));
   writeFileSync(join(root, 'learnt', file), '{"ver');

@@ -31,7 +31,7 @@ function database(folder: string): void {
 const recorded = async (env: Record<string, string>) =>
   OPENCODE_QUIRKS.recordedTexts?.(['msg_1', 'msg_2'], { env, sandbox: sandboxAt(home) });
 
-test('its database has the final text of a message', async () => {
+test('the final text of a message is read from the database', async () => {
   database(join(home, '.local', 'share'));
   database(join(home, 'elsewhere'));
   const texts = new Map([
@@ -42,6 +42,6 @@ test('its database has the final text of a message', async () => {
   expect(await recorded({ HOME: home, XDG_DATA_HOME: join(home, 'elsewhere') })).toEqual(texts);
 });
 
-test('without its database, what was streamed counts as it is', async () => {
+test('without the database, the streamed text is used unchanged', async () => {
   expect(await recorded({ HOME: join(home, 'nowhere') })).toEqual(new Map());
 });

@@ -33,23 +33,23 @@ const asked = { role: 'user', content: [] };
 const failed = { role: 'assistant', content: [], stopReason: 'error', errorMessage: '401: no key' };
 const answered = { role: 'assistant', content: [], stopReason: 'stop' };
 
-test('its session file shows why a turn failed', async () => {
+test('the session file of pi shows why a turn failed', async () => {
   expect(await failureOf(asked, failed)).toBe('the model’s answer failed: 401: no key');
   expect(await failureOf(asked, { ...failed, errorMessage: undefined })).toMatch(/pi gave no reason/);
   expect(await failureOf(asked, failed, answered)).toBeNull();
   expect(await failureOf(asked, failed, asked)).toBeNull();
 });
 
-test('a line that was cut off long ago hides no failure', async () => {
+test('an earlier incomplete line does not hide a failure', async () => {
   expect(await failureAfter('{"type":"mess\n', asked, failed)).toBe('the model’s answer failed: 401: no key');
 });
 
-test('where there is no such file, nothing shows a failure', async () => {
+test('without a session file, no failure is reported', async () => {
   expect(await PI_QUIRKS.failureOf?.('unknown', at(home))).toBeNull();
   expect(await PI_QUIRKS.failureOf?.('s', at(join(home, 'elsewhere')))).toBeNull();
 });
 
-test('no file outside of its own folders is read, and none through a link', async () => {
+test('only files in the folders of the agent are read, and no links are followed', async () => {
   expect(await failureOf(asked, failed)).not.toBeNull();
   const inside = join(home, '.pi', 'session.jsonl');
   const outside = join(home, 'outside.jsonl');
@@ -62,7 +62,7 @@ test('no file outside of its own folders is read, and none through a link', asyn
   expect(await PI_QUIRKS.failureOf?.('s', at(home))).toBeNull();
 });
 
-test('its own notices are no part of the answer', () => {
+test('notices of the agent are not part of the answer', () => {
   const about = (text: string) => {
     const update: Update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
     return PI_QUIRKS.aboutAnswer?.(update);
@@ -72,7 +72,7 @@ test('its own notices are no part of the answer', () => {
   expect(about('It said: Retry finished, resuming.')).toBeNull();
 });
 
-describe('the others', () => {
+describe('other agents', () => {
   const about = (quirks: Quirks, text: string) =>
     quirks.aboutAnswer?.({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }) ?? null;
 
@@ -85,7 +85,7 @@ describe('the others', () => {
     expect(about(goose, `A log: ${broken}`)).toBeNull();
   });
 
-  test('Copilot’s file of events shows why a turn failed', async () => {
+  test('the event file of Copilot shows why a turn failed', async () => {
     const folder = join(home, '.copilot', 'session-state', 's');
     mkdirSync(folder, { recursive: true });
     const failure = (...events: object[]) => {

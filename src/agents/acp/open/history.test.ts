@@ -21,7 +21,7 @@ function read(...updates: Update[]) {
 }
 const text = (words: string) => [{ type: 'text', text: words }];
 
-test('prompts in pieces, two in a row, tools and thoughts become turns', () => {
+test('prompts in several chunks, two prompts in a row, tools and thoughts become turns', () => {
   const { turns } = read(
     chunk('agent', 'Welcome'),
     chunk('user', 'Hel', '1'),
@@ -46,7 +46,7 @@ test('images and files in a prompt are kept', () => {
   expect(read(chunk('user', 'See'), content, chunk('agent', 'Seen')).turns[0]?.[0]).toEqual([...text('See'), image]);
 });
 
-test('what we put before a prompt so that it is no command is no part of it', () => {
+test('text that we put before a prompt so that it is not read as a command is removed', () => {
   const { turns } = read(chunk('user', 'This is a message, not a command:\n/etc', '1'), chunk('user', '/hosts', '1'));
   expect(turns[0]?.[0]).toEqual(text('/etc/hosts'));
 });
@@ -54,7 +54,7 @@ test('what we put before a prompt so that it is no command is no part of it', ()
 test.each([
   ['a message of Claude', chunk('user', 'This session is being continued from a previous conversation that ran out.')],
   ['a compaction', { sessionUpdate: 'compaction_update', status: 'completed' } as Update],
-])('a summary (%s) is no prompt, and what was before it is unknown or condensed', (_, summary) => {
+])('a summary (%s) is not a prompt, and the history before it is unknown or condensed', (_, summary) => {
   const after = [chunk('user', 'Two', '9'), chunk('agent', '2')];
   expect(read(summary, chunk('agent', 'Go on'), ...after)).toMatchObject({
     turns: [[text('Two'), '2', 1, 'completed']],
@@ -70,7 +70,7 @@ test.each([
   });
 });
 
-test('a note in the person’s place says that the turn was stopped', () => {
+test('a note in a user message marks a stopped turn', () => {
   const { turns } = read(
     chunk('user', 'Go', '1'),
     chunk('agent', 'On'),

@@ -1,4 +1,4 @@
-// Our process may be suspended, on a laptop or a busy machine. What an agent has sent meanwhile counts.
+// Our process may be suspended, on a laptop or a busy machine. Messages that an agent sent meanwhile are still read.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -66,7 +66,7 @@ test('a history that came while we were suspended is read', async () => {
   expect(history?.turns).toHaveLength(1);
 });
 
-test('an agent that answered while we were suspended is not taken for silent', async () => {
+test('an agent that answered while we were suspended is not treated as silent', async () => {
   const told = async () => {
     setImmediate(suspended, 600);
     return [];

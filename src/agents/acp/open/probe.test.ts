@@ -54,7 +54,7 @@ test.each([
   expect(readdirSync(scratch)).toEqual([basename(silent.memory.file)]);
 });
 
-test('an endless list of sessions is cut', async () => {
+test('a list of sessions that never ends is cut off', async () => {
   const endless = agent(`let pages = 0; const answers = ({ id, method }) => say({
     id,
     result: method === 'initialize' ? initialized : { sessions: [{ sessionId: 's' + (pages += 1) }], nextCursor: 'more' },

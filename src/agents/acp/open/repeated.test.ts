@@ -62,7 +62,7 @@ test('a summary is recognised', () => {
   expect(said.map(({ who }) => who)).toEqual(['summary', 'agent', 'summary', 'person', 'summary']);
 });
 
-test('a note that Claude writes in the person’s place is recognised, and the person’s own words are not taken for one', () => {
+test('a note that Claude writes as a user message is recognised, and text of the user is not mistaken for one', () => {
   const said = messagesOf(
     chunk('user_message_chunk', '[Request interrupted by user]'),
     chunk('agent_message_chunk', '[Request interrupted by user]'),

@@ -36,7 +36,7 @@ function recorded(...steps: Step[]): { parts: RecordPart[]; told: Update[] } {
 
 const reply = (...steps: Step[]) => replyText(recorded(...steps).parts);
 
-describe('when the agent says that it asks its model again', () => {
+describe('when the agent reports that it repeats the model call', () => {
   test.each<[string, string, Step[]]>([
     ['the message that it streamed', 'ABC', [says('A', '1'), says('x', '1'), 'retried', says('ABC', '2')]],
     ['one of an agent without ids', 'ABC', [says('A'), says('x'), 'retried', says('A'), says('BC')]],
@@ -54,7 +54,7 @@ describe('when the agent says that it asks its model again', () => {
     expect(reply(...steps)).toBe(expected);
   });
 
-  test('thoughts of the message go as well', () => {
+  test('thoughts of the message are retracted as well', () => {
     expect(recorded(thinks('hm', '1'), says('A', '1'), 'retried', says('ABC', '2')).parts).toEqual([
       { type: 'text', text: 'ABC' },
     ]);
@@ -65,7 +65,7 @@ describe('a message that directly follows another one', () => {
   test.each<[string, string, Step[]]>([
     ['and begins with all of it replaces it', 'ABCD', [says('AB', '1'), says('A', '2'), says('BCD', '2')]],
     ['and is the same replaces it', 'AB', [says('AB', '1'), says('AB', '2')]],
-    ['and is another one is added', 'ABAC', [says('AB', '1'), says('A', '2'), says('C', '2')]],
+    ['and is different is added', 'ABAC', [says('AB', '1'), says('A', '2'), says('C', '2')]],
     ['and is shorter is added', 'ABA', [says('AB', '1'), says('A', '2')]],
     ['after a tool is added', 'AB\n\nABC', [says('AB', '1'), tool, says('ABC', '2')]],
     ['that is final is added', 'ABABC', [says('AB', '1'), 'finished', says('ABC', '2')]],
@@ -75,7 +75,7 @@ describe('a message that directly follows another one', () => {
     expect(reply(...steps)).toBe(expected);
   });
 
-  test('is told when it is known, and what it replaces is named', () => {
+  test('leads to a retraction that names the replaced message', () => {
     const { told } = recorded(says('AB', '1'), says('A', '2'), says('B', '2'));
     expect(told.at(-1)).toEqual({ sessionUpdate: RETRACTED, messageId: '1' });
   });
@@ -85,7 +85,7 @@ describe('a message that directly follows another one', () => {
   });
 });
 
-describe('what the agent’s own record has of a message', () => {
+describe('a message as it is in the storage of the agent', () => {
   const compared = (record: Record<string, string>, ...steps: Update[]) => {
     const answer = new Answer();
     const parts = new PartsBuilder();

@@ -33,7 +33,7 @@ function agent(owed = {}) {
   return { choices, asked, now };
 }
 
-test('what was chosen is given back, with what changed because of it', async () => {
+test('a choice is reset when it is no longer made, with the options that changed because of it', async () => {
   const { choices, asked, now } = agent();
   expect(await choices.choose({ model: 'small', mode: 'code', config: { fast: true } })).toBeNull();
   expect(now).toEqual({ model: 'small', effort: 'low', fast: true, mode: 'code' });
@@ -44,17 +44,17 @@ test('what was chosen is given back, with what changed because of it', async () 
   expect([now.mode, choices.owed]).toEqual(['ask', {}]);
   const count = asked.length;
   expect(await choices.choose({ model: 'large' })).toBeNull();
-  expect(asked).toHaveLength(count); // it is set already
+  expect(asked).toHaveLength(count); // no call, because it is already set
 });
 
-test('the next process gives back what the choices of a dead one replaced', async () => {
+test('the next process resets the choices of a process that ended', async () => {
   const { choices, asked } = agent({ 'config:effort': 'low', mode: 'code' });
   await choices.giveBack();
   expect(asked).toEqual(['effort=low', 'mode=code']);
   expect(choices.owed).toEqual({});
 });
 
-test('what the settings name is not given back', async () => {
+test('values from the settings are not reset', async () => {
   const { choices, now } = agent({ 'config:model': 'large' });
   await choices.setDefaults({ model: 'small' });
   await choices.giveBack();
@@ -65,11 +65,11 @@ test.each([
   [{ model: 'huge' }, 'this agent has no model "huge"; it has: small, large (Invalid params)'],
   [{ config: { effort: 'max' } }, 'this agent has no value of "effort" "max"; it has: low, high (Invalid params)'],
   [{ config: { speed: 'x' } }, 'this agent has no config option "speed"; its config options: model, effort, fast'],
-])('what it does not have is refused with what it has: %j', async (choice, why) => {
+])('an unknown value is refused, and the error lists the known ones: %j', async (choice, why) => {
   expect(await agent().choices.choose(choice)).toBe(why);
 });
 
-test('what there is and what is set is announced as the updates of an agent', async () => {
+test('available and current values are announced like updates of an agent', async () => {
   const { choices } = agent();
   await choices.setDefaults({ model: 'small', mode: 'code' });
   expect(choices.announcement).toMatchObject([
@@ -86,7 +86,7 @@ test('what there is and what is set is announced as the updates of an agent', as
   expect(new SessionChoices(async () => ({}), {}).announcement).toEqual([]);
 });
 
-test('an option whose change was answered with nothing is announced as it was set', async () => {
+test('an option whose change got an empty answer is announced with the new value', async () => {
   const choices = new SessionChoices(async () => ({}), {});
   choices.read({ configOptions: [select('model', 'large', ['small', 'large'], 'model')] });
   await choices.setDefaults({ model: 'small' });

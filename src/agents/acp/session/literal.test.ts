@@ -6,7 +6,7 @@ const text = (content: string): ContentBlock => ({ type: 'text', text: content }
 const begins = ([block]: readonly ContentBlock[]) => (block?.type === 'text' ? block.text.charAt(0) : null);
 
 test.each(['/clear', ' \n/compact', '$skill', '/etc/hosts has a wrong entry.'])(
-  '%j does not begin as a command',
+  '%j is sent so that it does not start like a command',
   (said) => {
     const prompt = literally([text(said)]);
     expect(begins(prompt)).toBe('T');

@@ -27,13 +27,13 @@ test('a terminal that a call shows many times is sent once', () => {
   expect([...texts.rest((id) => `of ${id}`)]).toMatchObject([{ content: [text('of a'), text('of b')] }]);
 });
 
-test('of calls without their terminals, the newest are kept', () => {
+test('of tool calls without terminals, the newest are kept', () => {
   const texts = new TerminalTexts();
   for (const n of numbers) texts.see(shows(n, 'none'));
   expect(ids(texts.rest(() => 'all'))).toEqual(numbers.slice(-100));
 });
 
-test('of terminals without their calls, the newest are kept', () => {
+test('of terminals without tool calls, the newest are kept', () => {
   const texts = new TerminalTexts();
   for (const n of numbers) texts.released(n, n);
   for (const n of ['49', '50']) texts.see(shows(n, n));

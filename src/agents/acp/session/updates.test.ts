@@ -5,7 +5,7 @@ import { BetweenTurns } from './updates.ts';
 const chunk = (text: string): Update => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
 const title = (text: string): Update => ({ sessionUpdate: 'session_info_update', title: text });
 
-test('updates between turns that look like an answer are marked, others stay as they came, and all are given once', () => {
+test('updates between turns that look like an answer are marked, others are unchanged, and each is returned once', () => {
   const between = new BetweenTurns();
   between.keep(chunk('late'), 10);
   between.keep(title('A title'), 10);

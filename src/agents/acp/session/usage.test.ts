@@ -63,7 +63,7 @@ test('tokens are read from the answer to each prompt', () => {
   expect(meter.read({ stopReason: 'end_turn' })).toBeNull();
 });
 
-test('for an agent that adds up its tokens, the difference counts', () => {
+test('if an agent reports a running total of tokens, the difference is used', () => {
   const meter = new TokenMeter(quirksOf('Copilot', null));
   const said = [answer(10_191, 7), answer(20_426, 14), answer(900, 3)].map((one) => meter.read(one));
   // A lower number was no total.

@@ -109,18 +109,18 @@ describe('files', () => {
     expect(await read(at('link'))).toEqual({ content: 'here' });
     await expect(read(sandbox.work)).rejects.toThrow('is a folder');
     await expect(write(sandbox.work, 'x')).rejects.toThrow('is a folder');
-    // Nobody has the other end open, so opening it would block for ever.
+    // No process has the other end open, so opening it would block forever.
     execFileSync('mkfifo', [at('pipe')]);
     await expect(read(at('pipe'))).rejects.toThrow('is not a file');
     await expect(write(at('pipe'), 'x')).rejects.toThrow('is not a file');
   });
 
-  test('a folder that becomes a link to elsewhere at any moment leads nowhere', async (context) => {
+  test('a folder that is replaced by a link at any moment gives no access outside', async (context) => {
     if (process.platform !== 'linux') context.skip('only Linux can open a file from a folder that is open');
     const outside = join(sandboxes.root, 'outside');
     mkdirSync(outside);
     writeFileSync(join(outside, 'file'), 'secret');
-    // A folder, nothing, a link to the other folder, nothing, and again, for as long as it lives.
+    // In a loop until it is killed: a folder, nothing, a link to the other folder, nothing.
     const swap = spawn(
       process.execPath,
       [
@@ -236,7 +236,7 @@ describe('terminals', () => {
     for (const pid of pids) expect(isAlive(pid)).toBe(false);
   });
 
-  test('have the mark of the agent, by which they are found after a crash', async () => {
+  test('carry the mark of the agent, so that they are found after a crash', async () => {
     const marked = clientWith({ agent: agentWith('the-mark') });
     const created = await marked.handle('terminal/create', { command: 'printenv', args: ['THROUGHLINE_MARK'] });
     await marked.handle('terminal/wait_for_exit', created);
@@ -274,7 +274,7 @@ describe('many requests of an agent', () => {
     expect(done.filter((_, i) => i % 2 === 1)).toEqual(['one', 'two', 'three'].map((content) => ({ content })));
   });
 
-  test('wait until it has read the answers before, and are not served once it is gone', async () => {
+  test('wait until it has read the earlier answers, and are not served after it has ended', async () => {
     const gate = Promise.withResolvers<void>();
     const slow = clientWith({ drained: () => gate.promise });
     const asked = slow.handle('fs/write_text_file', { path: at('file'), content: 'x' });

@@ -8,7 +8,7 @@ import { ISOLATION_DEFAULTS } from '../environment.ts';
 import type { ClaudeOptions } from '../settings.ts';
 import { argumentsFor, checkId, cliConnect } from './adapter.ts';
 
-// Speaks the control protocol as far as these tests need it. The prompt says what to do.
+// Implements the control protocol as far as these tests need it. The prompt selects what it does.
 const CLAUDE = `
 import { createInterface } from 'node:readline';
 const say = (message) => console.log(JSON.stringify(message));
@@ -100,7 +100,7 @@ test('all output is delivered before the end is reported', async () => {
   expect(connection.ending).toContain('code 4');
 });
 
-test('a line without an end ends the process instead of filling the memory', async () => {
+test('a line that never ends ends the process, so that it does not fill the memory', async () => {
   const connection = await connect();
   expect(await heard(connection, 'too long', never)).toEqual([]);
   expect(connection.ending).toContain('a line that is too long');
@@ -115,7 +115,7 @@ test('after its end a connection ignores everything and throws nothing', async (
   await connection.kill();
 });
 
-test.each(['unknown', 'says-so'])('a session that is not there is not found (%s)', async (mode) => {
+test.each(['unknown', 'says-so'])('a missing session is reported as not found (%s)', async (mode) => {
   await expect(connect(mode)).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'not_found' });
 });
 
@@ -127,7 +127,7 @@ test('when Claude does not start, a new session is unavailable, and a resume is 
   await expect(connect('dies', 'resume')).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'refused' });
 });
 
-test('when Claude answers its start with an error, nothing is open, and the failure says what Claude said', async () => {
+test('when Claude answers its start with an error, no session is open, and the failure contains that error', async () => {
   const said = 'Your organization has disabled this model';
   await expect(connect(`init: ${said}`, 'new')).rejects.toMatchObject({
     code: 'agent_unavailable',

@@ -21,7 +21,7 @@ async function findClaude(settings: FindSettings, work: string | null) {
   return { ...found, program: found.command[0] ?? null };
 }
 
-/** A program that says a version, and leaves a trace of having been run. */
+/** A program that prints a version, and leaves a file when it has run. */
 function program(file: string, version: string): string {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `#!/bin/sh\necho ran >> '${root}/ran'\necho '${version} (Claude Code)'\n`);
@@ -44,7 +44,7 @@ function sdkIn(name: string, { version = '0.3.325', cli = '2.1.325' as string | 
   return folder(name);
 }
 
-test('the version that is installed by name is the one that our tests have', () => {
+test('the version that is installed by name is the one that our tests use', () => {
   const { dependencies } = JSON.parse(readFileSync('test/agents/package.json', 'utf8'));
   expect(dependencies['@anthropic-ai/claude-agent-sdk']).toBe(INSTALLABLE_CLAUDE.tested);
 });
@@ -54,13 +54,13 @@ test('a project with any SDK that is not too old can install Throughline beside 
   expect(peerDependencies['@anthropic-ai/claude-agent-sdk']).toBe(`>=${OLDEST_SDK}`);
 });
 
-test('when Claude is nowhere, the message says what to do', async () => {
+test('when Claude is not found, the message says what to do', async () => {
   const found = await findClaude(nowhere(), null);
   expect(found).toMatchObject({ sdk: null, program: null, version: null, where: 'nowhere' });
   expect(found.problem).toContain('throughline agents install claude');
 });
 
-test('the program on PATH is the last place, and needs no SDK', async () => {
+test('PATH is searched last, and a program there needs no SDK', async () => {
   const claude = program(join(folder('bin'), 'claude'), '2.1.300');
   const path = [folder('empty'), folder('bin')].join(delimiter);
   const found = await findClaude({ ...nowhere(), path }, null);
@@ -90,14 +90,14 @@ test('a program for the other libc is found', async () => {
   expect(found.program).toContain('-musl');
 });
 
-test('an SDK without its program takes the one on PATH', async () => {
+test('an SDK without its program uses the one on PATH', async () => {
   const claude = program(join(folder('bin'), 'claude'), '2.1.300');
   const found = await findClaude({ installed: sdkIn('installed', { cli: null }), path: folder('bin') }, null);
   expect(found.sdk).not.toBeNull();
   expect(found.program).toBe(claude);
 });
 
-test('the working directory counts only where the settings trust it, and only that very directory', async () => {
+test('the working directory is searched only if the settings trust exactly that directory', async () => {
   const work = sdkIn('work', { cli: '6.6.6' });
   const below = join(work, 'below');
   mkdirSync(below);
@@ -114,7 +114,7 @@ test('the working directory counts only where the settings trust it, and only th
   expect(there).toMatchObject({ version: '6.6.6', sdk: expect.stringContaining(folder('installed')) });
 });
 
-test('the setting "package" goes before the other places; a folder without Claude is an error', async () => {
+test('the setting "package" is used before other places; a folder without Claude is an error', async () => {
   const settings = { installed: sdkIn('installed'), path: '' };
   const found = await findClaude(
     { ...settings, package: sdkIn('chosen', { version: '0.3.301', cli: '2.1.301' }) },
@@ -159,7 +159,7 @@ test('an older SDK that no setting names is skipped; if there is no other, the p
   expect(availableClaude(oldSdkIn('none'), folder('bin'))).toBe('claude-cli');
 });
 
-test('the setting "command" goes before everything, with its arguments; a missing program is an error', async () => {
+test('the setting "command" is used first, with its arguments; a missing program is an error', async () => {
   const claude = program(join(folder('bin'), 'claude'), '2.1.2');
   const settings = { installed: sdkIn('installed'), path: folder('bin') };
   const found = await findClaude({ ...settings, command: [claude, '--flag'] }, null);
@@ -180,7 +180,7 @@ test('only the program that was chosen is run, once', async () => {
   expect(readFileSync(join(root, 'ran'), 'utf8')).toBe('ran\n');
 });
 
-test('a program that is asked for its version has a mark, and nothing of our environment that is not allowed', async () => {
+test('a program that is asked for its version gets a mark, and only the allowed variables of our environment', async () => {
   const claude = join(folder('bin'), 'claude');
   mkdirSync(dirname(claude));
   writeFileSync(claude, `#!/bin/sh\necho 2.1.300; echo "$THROUGHLINE_MARK$VITEST" > '${root}/said'\n`);

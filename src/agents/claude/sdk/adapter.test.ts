@@ -24,7 +24,7 @@ interface Seen {
   servers?: object;
 }
 
-/** An SDK that starts a program of ours and is ready when that prints something. `about` gives its answer about servers. */
+/** An SDK that starts our test program and is ready when that prints something. `about` gives its answer about servers. */
 function fakeSdk(script: string, seen: Seen = {}, about: () => Promise<unknown> = async () => ({ errors: {} })): Sdk {
   return {
     query({ prompt, options }) {
@@ -83,7 +83,7 @@ const failure = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-test('when Claude answers its start with an error, the failure says what Claude said, and it is ended', async () => {
+test('when Claude answers its start with an error, the failure contains that error, and Claude is ended', async () => {
   const refusing: Sdk = {
     query: (asked) => {
       const query = fakeSdk(UP).query(asked);
@@ -107,7 +107,7 @@ test('when Claude answers its start with an error, the failure says what Claude 
   ]);
 });
 
-test('what the SDK writes reaches Claude as one line for any reader of lines', async () => {
+test('a message of the SDK is sent to Claude as one line, whichever characters a reader treats as line ends', async () => {
   const sdk = fakeSdk(`
     console.log('up');
     const lines = require('node:readline').createInterface({ input: process.stdin });

@@ -38,7 +38,7 @@ describe('the outcome', () => {
     [401, false],
     [404, false],
   ])(
-    'after an error of the API with the status %s, another try: %s; never where the prompt would stay',
+    'after an API error with the status %s, the turn may be tried again: %s; never if the prompt stays in the session',
     (status, again) => {
       const result = {
         type: 'result',

@@ -54,7 +54,7 @@ const costUsd = 1.5;
 const seal = { bytes: 12, sha256: 'abc' };
 
 test.each([null, undefined, '', 'null', '{', '[]', '"x"', '{"costUsd":"1","bytes":"2"}'])(
-  'a memo of another form is empty: %s',
+  'an invalid memo is read as empty: %s',
   (memo) => {
     expect(parseMemo(memo)).toEqual({ costUsd: null, seal: null, compaction: null, chosenModel: false });
   },

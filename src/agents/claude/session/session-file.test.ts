@@ -58,7 +58,7 @@ test('a file that cannot be read has no position, and nothing is thrown', async 
   expect(file.landing('p1', null)).toBeNull();
 });
 
-test('concurrent reads give the same', async () => {
+test('concurrent reads give the same result', async () => {
   const file = new SessionFile(transcriptAt(path));
   appendFileSync(path, line('a', null) + line('b', 'a'));
   expect(await Promise.all([file.position(), file.position(), file.read(), file.position()])).toEqual([
@@ -103,7 +103,7 @@ test('a pipe in place of the file is not copied, and does not block', async () =
   expect(String((await new SessionFile(transcriptAt(path)).copy(0)) ?? '')).toBe('');
 });
 
-test('a link in place of the file is not followed: nothing of what it leads to is copied', async () => {
+test('a link in place of the file is not followed, and its target is not copied', async () => {
   const secret = join(folder, 'secret');
   appendFileSync(secret, line('p1', null));
   symlinkSync(secret, path);

@@ -10,7 +10,7 @@ import { MODES } from '../settings.ts';
 import { Questions } from './questions.ts';
 import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 
-/** A Claude that does as the test says. */
+/** A Claude that is controlled by the test. */
 class FakeClaude implements ClaudeConnection {
   readonly process = null;
   readonly models: unknown[] = [];
@@ -114,7 +114,7 @@ async function prompt(on: ClaudeSession, id: string, expected: string | null = n
   return { events, outcome: last?.type === 'ended' ? last.outcome : null, proof: proof?.proof };
 }
 
-test('a prompt ends when its result has come, Claude is idle, and all is in the file', async () => {
+test('a prompt ends when its result has arrived, Claude is idle, and the file is complete', async () => {
   const one = session();
   claude.onSend = ({ uuid }) => {
     write(uuid, null);
@@ -184,7 +184,7 @@ test('an answer with tools ends when Claude is idle, because a tool may have sta
   expect((await asked).outcome).toMatchObject({ kind: 'completed' });
 });
 
-test('a Claude that works without a prompt is ended at once, and takes no prompt', async () => {
+test('a Claude that works without a prompt is ended at once, and gets no prompt', async () => {
   const one = session();
   say(state('running'), { type: 'system', subtype: 'status', session_id: ID });
   await new Promise(setImmediate);
@@ -256,7 +256,7 @@ test('after a first prompt that a hook stopped, the session is empty and the nex
   expect((await prompt(one, 'p2')).proof).toBe('proved');
 });
 
-test('the position after a stopped prompt includes what Claude noted, and not what others wrote', async () => {
+test('the position after a stopped prompt includes entries of Claude, and not those of others', async () => {
   write('a0', null);
   const one = session({ empty: false });
   claude.onSend = ({ uuid }) => {

@@ -56,7 +56,7 @@ function read(reader: TurnReader, messages: readonly ClaudeMessage[]): { events:
   return { events, parts: builder.parts() };
 }
 
-describe('what is said', () => {
+describe('the answer', () => {
   test('is streamed once, with the tools in their place', () => {
     const reader = turn();
     const { parts } = read(reader, [
@@ -80,13 +80,13 @@ describe('what is said', () => {
     expect([...reader.entries]).toEqual(['uuid-of-m1', 'uuid-of-result', 'uuid-of-m2']);
   });
 
-  test('is read from whole messages where nothing was streamed', () => {
+  test('is read from complete messages if nothing was streamed', () => {
     expect(read(turn(), [assistant('m1', [said('All at once.')])]).parts).toEqual([
       { type: 'text', text: 'All at once.' },
     ]);
   });
 
-  test('by a subagent, or by Claude in the name of the model, is left out', () => {
+  test('leaves out texts of subagents and texts that Claude Code inserted', () => {
     const reader = turn();
     const { events } = read(reader, [
       stream({ type: 'content_block_delta', delta: { type: 'text_delta', text: 'x' } }, { parent_tool_use_id: 't' }),
@@ -100,7 +100,7 @@ describe('what is said', () => {
     expect(reader.entries.size).toBe(0);
   });
 
-  test('before a stream broke does not count, and blocks that were complete do', () => {
+  test('leaves out the incomplete block of a broken stream, and keeps complete blocks', () => {
     const broken = { abandoned_blocks: { api_message_id: 'm1', from_block_index: 1 } };
     const { parts } = read(turn(), [
       start('m1'),
@@ -114,7 +114,7 @@ describe('what is said', () => {
     expect(parts).toEqual([{ type: 'text', text: 'Whole. Half.' }]);
   });
 
-  test('about retries and compaction becomes updates', () => {
+  test('has retries and compaction as updates', () => {
     const { events } = read(turn(), [
       { type: 'system', subtype: 'api_retry', attempt: 2, max_retries: 10, error_status: 529 },
       { type: 'system', subtype: 'compact_boundary', compact_metadata: { trigger: 'auto' } },

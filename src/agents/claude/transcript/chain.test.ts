@@ -72,11 +72,7 @@ describe('the leaf', () => {
     ['the note, where the last entry is on another branch', [...three(), ...branch(), note('c')], 'c'],
     ['the note, also when the branch came after it', [...three(), note('c'), ...branch()], 'c'],
     ['the last entry, where both branches descend from the note', [...three(), ...branch(), note('b')], 'y'],
-    [
-      'the last entry, where the note names nothing that is there',
-      [...three(), note('c'), ...branch(), note('?')],
-      'y',
-    ],
+    ['the last entry, where the note names an unknown entry', [...three(), note('c'), ...branch(), note('?')], 'y'],
     ['the last entry, where the note is empty', [...three(), note('c'), ...branch(), note(null)], 'y'],
   ])('is %s', (_, entries, leaf) => {
     expect(chainOf(...entries).leaf).toBe(leaf);
@@ -108,11 +104,7 @@ describe('a defect is found:', () => {
     ['a corrupt line', [...three(), null], ['corrupt_line@4']],
     ['a message without uuid', [...three(), { type: 'user', timestamp: at() }], ['missing_uuid@4']],
     ['a message without time', [...three(), { ...answer('d', 'c'), timestamp: '?' }], ['missing_timestamp@4']],
-    [
-      'a call that was passed over',
-      [...three(), answer('d', 'c', [call('toolu_1')]), user('e', 'd')],
-      ['dangling_tool@4'],
-    ],
+    ['a call that was skipped', [...three(), answer('d', 'c', [call('toolu_1')]), user('e', 'd')], ['dangling_tool@4']],
   ])('%s', (_, entries, found) => {
     expect(kinds(...entries)).toEqual(found);
     expect(isWhole(chainOf(...entries))).toBe(false);
@@ -138,6 +130,6 @@ describe('a defect is found:', () => {
   });
 
   test('at most a thousand of them', () => {
-    expect(chainOf(...Array.from({ length: 3_000 }, () => null)).defects).toHaveLength(1_001); // and that it is empty
+    expect(chainOf(...Array.from({ length: 3_000 }, () => null)).defects).toHaveLength(1_001); // the last defect: the chain is empty
   });
 });

@@ -10,7 +10,7 @@ function read(pieces: readonly Uint8Array[], reader = new EntryReader()): { line
 }
 
 describe('lines', () => {
-  test('are the same however the bytes are cut', () => {
+  test('do not depend on how the bytes are split into chunks', () => {
     const text = '{"type":"user","text":"äöü 日本 𝒳"}\n\n{"type":"x","kept":{"a":[1]}}\nnot json\n[1]\n{"half":';
     const whole = read([bytes(text)]);
     expect(whole.lines.map(({ number, entry }) => [number, entry?.type ?? null])).toEqual([
@@ -53,7 +53,7 @@ test('an entry keeps unknown fields', () => {
   for (const none of ['null', '1', '"text"', '[]', '{}', '{"type":1}', '']) expect(parseEntry(none)).toBeNull();
 });
 
-test('the content of a message is blocks, whatever its shape', () => {
+test('the content of a message is read as blocks, also when it is a text', () => {
   expect(blocksOf({ content: 'text' })).toEqual([{ type: 'text', text: 'text' }]);
   expect(blocksOf({ content: [{ type: 'a' }, null, 'x', { no: 1 }] as never })).toEqual([{ type: 'a' }]);
   expect(blocksOf({ content: 7 as never })).toEqual([]);

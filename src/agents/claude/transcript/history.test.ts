@@ -94,7 +94,7 @@ test('tools that were called at once all belong to the turn; a branch that was l
   ]);
 });
 
-test('what was said before a compaction is still there, and known as condensed', async () => {
+test('turns before a compaction are still there, and marked as condensed', async () => {
   const boundary = { type: 'system', subtype: 'compact_boundary', uuid: 'c', parentUuid: null, timestamp: at() };
   write(
     user('p1', null, 'One'),
@@ -144,7 +144,7 @@ test('a turn in the middle of which Claude condensed has all of its answer', asy
   expect(await read()).toMatchObject({ condensed: 1, turns: [{ reply: '1' }, { reply: '2', outcome: 'completed' }] });
 });
 
-test('commands, what they printed, notices and what Claude says to itself', async () => {
+test('commands, their output, notices and internal messages of Claude', async () => {
   write(
     user('m', null, 'Caveat', { isMeta: true }),
     user(

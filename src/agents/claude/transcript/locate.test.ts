@@ -38,7 +38,7 @@ describe('the config directory', () => {
   });
 });
 
-/** Where a Claude of this environment keeps a session. */
+/** Where Claude stores a session with this environment. */
 async function storage(env: Record<string, string>, cwd: string): Promise<SessionStorage> {
   return storageIn({ ...sandboxAt(cwd), home: env.HOME ?? '/nowhere' }, env);
 }

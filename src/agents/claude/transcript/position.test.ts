@@ -39,11 +39,11 @@ test('the whole turn follows: results of tools, reminders, the notice of an inte
   }
 });
 
-test('somebody else’s prompt does not follow, nor anything after it, nor entries with its promptId before it', () => {
+test('a prompt of another client does not follow, nor anything after it, nor entries with its promptId before it', () => {
   const theirs = { promptId: 'theirs' };
   const entries = [answer('a', 'p'), result('r', 'a', theirs), user('q', 'r', theirs), answer('b', 'q')];
   expect(followers('p', user('p', null, { promptId: 'ours' }), ...entries)).toEqual({ uuids: ['a'], last: 'a' });
-  // A version without such marks shows only the prompt.
+  // An older version without such marks shows only the prompt.
   const bare = entries.map(({ promptId: _, ...entry }) => entry as Entry);
   expect(followers('p', user('p', null), ...bare)).toEqual({ uuids: ['a', 'r'], last: 'r' });
 });

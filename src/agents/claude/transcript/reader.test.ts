@@ -132,7 +132,7 @@ describe('a session that is not open', () => {
     expect(await read()).toEqual([true, '1:u4', null]);
     writeFileSync(file, '');
     expect(await read()).toEqual([true, null, null]);
-    // A directory is no transcript either.
+    // A directory is not a transcript either.
     expect(await read(scratch)).toEqual([false, null, null]);
   });
 
@@ -144,7 +144,7 @@ describe('a session that is not open', () => {
     };
     expect(await from('u5', '4:u4')).toEqual(['u6', '6:u6']);
     expect(await from('u6', '5:u5')).toEqual(['6:u6']);
-    // It never arrived: nothing has changed, or only by somebody else.
+    // It never arrived: nothing has changed, or only another client has written.
     expect(await from('nobody', '6:u6')).toEqual(['6:u6']);
     expect(await from('nobody', '4:u4')).toEqual(['4:u4']);
     expect(await from(null, null)).toEqual([null]);
@@ -160,7 +160,7 @@ describe('a session that is not open', () => {
     expect(await from('nobody', '3:u3')).toEqual(['3:u3']);
     writeFileSync(file, lines(1, 6) + rewound + line({ ...theirs, parentUuid: 'u6' }));
     expect(await from('nobody', '4:u4')).toEqual(['4:u4']);
-    // Nothing was sent: what is there came by itself, or from somebody else.
+    // Nothing was sent: Claude or another client wrote the entries.
     writeFileSync(file, lines(1, 6));
     expect(await from(null, '5:u5')).toEqual(['u6', '6:u6']);
     expect(await from(null, '4:u4')).toEqual(['4:u4']);

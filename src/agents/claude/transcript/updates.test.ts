@@ -111,11 +111,15 @@ describe('whether a turn came to its end', () => {
     ['an answer while a tool is open', false, [call, end]],
     ['an answer that continues', false, [said('tool_use', text)]],
     ['an answer that was cut', false, [said('max_tokens', text)]],
-    ['an answer of a version that does not say', false, [said(null, text)]],
+    ['an answer of a version that does not report the stop reason', false, [said(null, text)]],
     ['thoughts whose text was not written', false, [said('end_turn', thought)]],
     ['an empty text', false, [said('end_turn', [{ type: 'text', text: '' }])]],
     ['an error of the API', false, [said('stop_sequence', text, { isApiErrorMessage: true })]],
-    ['words of Claude itself', false, [assistant(text, { message: { model: '<synthetic>', content: text } })]],
+    [
+      'a text that Claude Code inserted',
+      false,
+      [assistant(text, { message: { model: '<synthetic>', content: text } })],
+    ],
     ['an interruption', false, [end, notice]],
     ['a hook that makes it continue', false, [end, user('Go on.', { isMeta: true })]],
   ])('%s: %j', (_, ended, entries) => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Painter } from './painter.ts';
 import { type Line, span } from './text/cells.ts';
 
-/** A terminal that knows what the painter sends, and nothing else. */
+/** A terminal that supports only the sequences that the painter sends. */
 class FakeTerminal {
   readonly rows: number;
   readonly lines: string[] = [''];
@@ -50,7 +50,7 @@ const lineOf = (text: string): Line => [span(text)];
 const word = fc.constantFrom('one', 'two', 'three', '', 'longer words');
 const lines = (maxLength: number) => fc.array(word, { maxLength });
 
-test('whatever is printed, erased and drawn, the screen shows exactly that', () => {
+test('the screen shows exactly what was printed, erased and drawn', () => {
   const drawn = { live: lines(4), below: lines(2) };
   const frame = fc.record({ printed: lines(4), ...drawn, erase: fc.nat(3), row: fc.nat(5), column: fc.nat(2) });
   fc.assert(
@@ -77,7 +77,7 @@ test('whatever is printed, erased and drawn, the screen shows exactly that', () 
 
 const VIEW = { lines: [lineOf('› ')], cursor: { row: 0, column: 2 } };
 
-test('nothing is written when nothing has changed, and only the line that has', () => {
+test('only changed lines are written, and nothing if nothing has changed', () => {
   const painter = new Painter({ color: true, columns: 40, rows: 8 });
   const view = { lines: [lineOf('above'), lineOf('› ')], cursor: { row: 1, column: 2 } };
   expect(painter.paint({ erase: 0, lines: [] }, view)).toContain('above');
@@ -87,7 +87,7 @@ test('nothing is written when nothing has changed, and only the line that has', 
   expect(typed).not.toContain('above');
 });
 
-test('the input stays when the note below it goes', () => {
+test('the input stays when the note below it is removed', () => {
   const terminal = new FakeTerminal(8);
   const painter = new Painter({ color: false, columns: 40, rows: 8 });
   const note = { ...VIEW, lines: [...VIEW.lines, lineOf('Press Ctrl-C again to leave.')] };
@@ -95,7 +95,7 @@ test('the input stays when the note below it goes', () => {
   expect(terminal.lines).toEqual(['› ']);
 });
 
-test('no text steers the terminal, and without colour there is no style', () => {
+test('no text controls the terminal, and without colour there is no style', () => {
   const hostile = '\u001b[2J\u001b]0;title\u0007\u009b31mred\u202e\r\nnext';
   const style = [{ text: hostile, styles: ['bold', 'red'] as const }];
   for (const color of [true, false]) {
@@ -106,7 +106,7 @@ test('no text steers the terminal, and without colour there is no style', () => 
   }
 });
 
-test('in a narrower window the drawn part is removed whole, though its lines were broken', () => {
+test('in a narrower window the drawn part is removed completely, although its lines were wrapped', () => {
   const painter = new Painter({ color: false, columns: 40, rows: 8 });
   painter.paint(
     { erase: 0, lines: [] },

@@ -9,7 +9,7 @@ import { Talk } from './talk.ts';
 const CONVERSATION = { id: 'c', key: 'notes', head: 0, lastSeq: 0, logId: 'log', open: 0 } as PublicConversation;
 const away = () => new ThroughlineError('unreachable', 'The server does not answer.');
 
-/** A server that gives these events after the one that it is asked for, and then does as it is told. */
+/** A server that sends these events after the requested one, and is then controlled by the test. */
 function desk(
   events: readonly number[],
   then: 'waits' | 'dies',
@@ -76,7 +76,7 @@ test('the first prompt of a new key creates its conversation, also when the serv
   await talk.close();
 });
 
-test('when no server answers any more, this process continues, and says so', async () => {
+test('when no server answers any more, this process continues, and reports it', async () => {
   const { talk, said, seen } = await talkWith(desk([1], 'dies'), desk([1, 2], 'waits', false));
   await talk.enter(CONVERSATION);
   await expect.poll(() => seen).toEqual([1, 2]);
@@ -98,7 +98,7 @@ test('a prompt that waits for the server goes to the conversation in which it wa
   await talk.close();
 });
 
-test('a turn that began long ago is known, and that the beginning of its answer is not shown is said', async () => {
+test('a turn that began long ago is shown, and the missing beginning of its answer is reported', async () => {
   const events: PublicEvent[] = [];
   const notes: string[] = [];
   const engine = {

@@ -11,7 +11,7 @@ const text = (line: Line) =>
     .join('')
     .trimEnd();
 
-/** A transcript, and the paper that it prints on. */
+/** A transcript, and the lines that it has printed. */
 function watched({ screen = 100 } = {}) {
   const transcript = new Transcript();
   const paper: string[] = [];
@@ -51,7 +51,7 @@ function watched({ screen = 100 } = {}) {
   return { transcript, paper, print, see, say, update, queue, start, end, live, erased: () => erased };
 }
 
-test('finished blocks are printed for good, the open one is drawn again', () => {
+test('finished blocks are printed permanently, the open one is redrawn', () => {
   const { paper, live, queue, start, say, end } = watched();
   queue();
   start();
@@ -66,7 +66,7 @@ test('finished blocks are printed for good, the open one is drawn again', () => 
   expect(live()).toEqual([]);
 });
 
-test('text that the agent takes back is erased, and what it says instead is printed', () => {
+test('text that the agent retracts is erased, and its replacement is printed', () => {
   const { paper, queue, start, say, update, end, erased } = watched();
   queue();
   start();
@@ -80,7 +80,7 @@ test('text that the agent takes back is erased, and what it says instead is prin
   expect(paper).toEqual(['', '› Hello', '', 'The whole answer.']);
 });
 
-test('text that is taken back after it has left the screen stays, and a line says so', () => {
+test('text that is retracted after it has left the screen stays, and a line reports it', () => {
   const { paper, queue, start, say, update, end } = watched({ screen: 0 });
   queue();
   start();
@@ -98,7 +98,7 @@ test('text that is taken back after it has left the screen stays, and a line say
   ]);
 });
 
-test('an attempt that failed is taken back, and the next one says why', () => {
+test('a failed attempt is removed, and the next one shows the reason', () => {
   const { paper, queue, start, say, see, end } = watched();
   queue();
   start();
@@ -195,7 +195,7 @@ const OPTIONS = [
   { optionId: 'n', name: 'Reject', kind: 'reject_once' },
 ] as const;
 
-test('a question is open until somebody answers, and says who did when it was not here', () => {
+test('a question is open until it is answered, and shows by whom if it was answered elsewhere', () => {
   const { transcript, paper, queue, start, see } = watched();
   queue();
   start();
@@ -213,7 +213,7 @@ test('a question is open until somebody answers, and says who did when it was no
   ]);
 });
 
-test('what is noted while the agent speaks stands between its words, and the rest of the answer follows', () => {
+test('a note during an answer is shown at that point, and the rest of the answer follows', () => {
   const { paper, transcript, print, queue, start, say, update, end, live } = watched();
   queue();
   start();
@@ -244,7 +244,7 @@ test('what is noted while the agent speaks stands between its words, and the res
   expect(paper.slice(10)).toEqual(['  one();', '', 'another', '', '  two();', 'The end.', '', '✓ Read', '', 'After.']);
 });
 
-test('text that is taken back and said again beside a note is shown once', () => {
+test('text that is retracted and sent again next to a note is shown once', () => {
   const { paper, transcript, print, queue, start, say, update, end } = watched();
   queue();
   start();
@@ -258,7 +258,7 @@ test('text that is taken back and said again beside a note is shown once', () =>
   expect(paper.join(' ').match(/Right\s+words|at\s|last\.|a list/g)).toHaveLength(4);
 });
 
-test('what the agent said before a question stands above its answer', () => {
+test('text that the agent sent before a question is shown above the answer', () => {
   const { paper, transcript, print, see, queue, start, say, end } = watched();
   queue();
   start();

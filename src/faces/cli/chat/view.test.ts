@@ -10,7 +10,7 @@ test.each([
   ['plain', 'abc', 3],
   ['wide', '日本', 4],
   ['a tab is one cell', 'a\tb', 3],
-  ['what cannot be seen is shown as its number', 'a\u202eb', 10],
+  ['an invisible character is shown as its code point', 'a\u202eb', 10],
   ['a letter with its marks', 'e\u0301', 1],
 ])('in the input, %s: the cursor stands where the text ends', (_, text, column) => {
   const editor = withText(newEditor([]), text);
@@ -20,7 +20,7 @@ test.each([
   expect(lineCells(lines.at(-1) ?? [])).toBe(2 + column);
 });
 
-test('of a pasted book, the lines around the cursor are shown, without a wait', () => {
+test('of a very long pasted text, the lines around the cursor are shown, without delay', () => {
   const text = Array.from({ length: 20_000 }, (_, n) => `line ${n} 日本`).join('\n');
   const rest = { selected: null, hint: null, trouble: null, now: 0 };
   let took = 0;

@@ -20,7 +20,7 @@ test.each([
   [9, 3_200],
   [10, 5_000],
   [5_000, 5_000],
-])('the answer to failure %i is held back for %i ms', (failures, ms) => {
+])('the answer to failure %i is delayed by %i ms', (failures, ms) => {
   expect(delayOf(failures)).toBe(ms);
 });
 
@@ -35,12 +35,12 @@ test('guesses with many ids fill neither the log nor the memory', async () => {
   for (let n = 0; n < 5_000; n += 1) await failures.add({ by: `key ${n}`, address: null }, never);
   expect(lines).toHaveLength(20);
   clock.now += 60_000;
-  // The first of them was forgotten: it counts from one again.
+  // The first of them was forgotten: its count starts again at one.
   await failures.add({ by: 'key 0', address: null }, never);
   expect(lines.at(-1)).toEqual({ by: 'key 0', failures: 1, linesLeftOut: 4_980 });
 });
 
-test('failures are forgotten after five quiet minutes', async () => {
+test('failures are forgotten after five minutes without another one', async () => {
   const { failures, lines, clock } = failuresAt();
   for (let n = 0; n < 5; n += 1) await failures.add({ by: 'token', address: null }, gone);
   clock.now += 300_000;
@@ -48,7 +48,7 @@ test('failures are forgotten after five quiet minutes', async () => {
   expect(lines.at(-1)).toEqual({ by: 'token', failures: 1 });
 });
 
-test('few answers are held back at a time, and the rest is told to come back', async () => {
+test('only a limited number of answers is delayed at a time; other requests must try again later', async () => {
   const { failures } = failuresAt();
   const stop = new AbortController();
   const all = Array.from({ length: 120 }, () => failures.add({ by: 'token', address: null }, stop.signal));
@@ -59,7 +59,7 @@ test('few answers are held back at a time, and the rest is told to come back', a
   expect(refused[0]).toMatchObject({ reason: { code: 'too_many' } });
 });
 
-test('a request without credentials does not wait, and an address is slowed down under all names', async () => {
+test('a request without credentials is not delayed; an address is delayed whichever credentials it uses', async () => {
   const { failures } = failuresAt();
   for (let n = 0; n < 50; n += 1) await failures.add({ by: null, address: null }, never);
   for (let n = 0; n < 3; n += 1) await failures.add({ by: `key ${n}`, address: '192.0.2.1' }, never);
@@ -87,7 +87,7 @@ describe('the address of a client', () => {
     expect(addressOf(header)).toBe(address);
   });
 
-  test('is not believed where no proxy is trusted', () => {
+  test('is not read from the header if no proxy is trusted', () => {
     expect(addressOf('192.0.2.7', false)).toBeNull();
   });
 });

@@ -14,14 +14,14 @@ test('a fifth call of an owner waits until one has ended; those of others do not
   await new Promise(setImmediate);
   order.push('left');
   first?.();
-  first?.(); // leaving twice frees one place
+  first?.(); // a second call frees no second slot
   await fifth;
   expect(order).toEqual(['left', 'came']);
   const refused = calls.come('ann', AbortSignal.abort());
   await expect(refused).rejects.toMatchObject({ code: 'too_many' });
 });
 
-test('a call that waits too long is refused, and its place is not lost', async () => {
+test('a call that waits too long is refused, and its slot stays usable', async () => {
   const calls = new HeavyCalls('conversation', 1);
   const leave = await four(calls);
   await expect(calls.come('ann', HERE)).rejects.toMatchObject({ code: 'too_many', hint: expect.any(String) });
@@ -29,7 +29,7 @@ test('a call that waits too long is refused, and its place is not lost', async (
   await four(calls);
 });
 
-test('a caller who goes while it waits leaves the line, and no more than 32 wait', async () => {
+test('a caller that disconnects leaves the queue, and no more than 32 calls wait', async () => {
   const calls = new HeavyCalls('conversation', 60_000);
   const [first] = await four(calls);
   const gone = new AbortController();

@@ -47,7 +47,7 @@ describe('what a link grants', () => {
     ['another owner by the header, without scopes', FOR_ANN, {}, 'invalid', /Name the scopes/],
     ['no scopes', TOKEN, { scopes: [] }, 'invalid', /"read"/],
     ['without "read"', TOKEN, { scopes: ['prompt'] }, 'invalid', /"read"/],
-    ['an owner that is none', TOKEN, { owner: '..', scopes: ['read'] }, 'invalid', /owner/],
+    ['an invalid owner', TOKEN, { owner: '..', scopes: ['read'] }, 'invalid', /owner/],
   ])('is refused: %s', (_, by, asked, code, message) => {
     expect(() => grantBy(by, asked)).toThrow(
       expect.objectContaining({ code, message: expect.stringMatching(message) }),
@@ -81,7 +81,7 @@ describe('the cookie', () => {
     return value;
   };
 
-  test('has what the link said, for a week, or as long as its maker', async () => {
+  test('has the rights of the link, for a week, or as long as the credentials that created the link', async () => {
     let now = 1_000;
     const signIn = new SignIn('token', await newStore(), () => now);
     const [week, day] = [await enter(signIn), await enter(signIn, now + DAY)];
@@ -93,7 +93,7 @@ describe('the cookie', () => {
     expect(signIn.grantOf(week)).toBeNull();
   });
 
-  test('counts for nothing when any part of it is changed, and with another token', async () => {
+  test('is not valid when any part of it is changed, or with another token', async () => {
     const store = await newStore();
     const signIn = new SignIn('token', store, Date.now);
     const cookie = await enter(signIn);

@@ -22,7 +22,7 @@ function codeOf(json: string | Uint8Array, options: Parameters<typeof read>[1] =
   }
 }
 
-test('a value is the same as JSON.parse makes it, wherever it is cut', () => {
+test('a value is the same as from JSON.parse, wherever it is split', () => {
   fc.assert(
     fc.property(
       fc.json({ maxDepth: 5 }),
@@ -39,7 +39,7 @@ test('a value is the same as JSON.parse makes it, wherever it is cut', () => {
   );
 });
 
-test('what JSON.parse refuses is refused, wherever it is cut', () => {
+test('text that JSON.parse refuses is refused, wherever it is split', () => {
   const pieces = [
     '[',
     ']',
@@ -83,7 +83,7 @@ test('what JSON.parse refuses is refused, wherever it is cut', () => {
   );
 });
 
-describe('what is not JSON', () => {
+describe('invalid JSON', () => {
   test.each([
     ...[
       '',
@@ -109,7 +109,7 @@ describe('what is not JSON', () => {
   });
 });
 
-test('a list or object that is open while its texts are cut keeps them whole', () => {
+test('texts in a list or object are complete, also when they arrive in several chunks', () => {
   const value = { a: ['ü'.repeat(50), { 'b"\\': '€😀' }], c: [[], {}, [[1, 2], [3]]], d: { e: { f: {} } } };
   for (let run = 1; run < 60; run += 1) expect(read(JSON.stringify(value), { run })).toEqual(value);
 });
@@ -136,7 +136,7 @@ test('a byte order mark is skipped', () => {
   }
 });
 
-test('what is too much is refused when it comes, before the rest is there', () => {
+test('a value that exceeds a limit is refused at once, before the rest arrives', () => {
   const reader = new JsonReader(BOUNDS, 4);
   const endless = () => {
     for (let sent = 0; ; sent += 1) for (const _ of reader.add(Buffer.from(sent === 0 ? '[[],' : '[],')));
@@ -144,7 +144,7 @@ test('what is too much is refused when it comes, before the rest is there', () =
   expect(endless).toThrow('more than 100 lists');
 });
 
-test('a number or white space without end is refused', () => {
+test('a number or white space that never ends is refused', () => {
   const reader = new JsonReader(BOUNDS);
   const endless = () => {
     for (;;) for (const _ of reader.add(Buffer.alloc(65_536, '1')));

@@ -12,7 +12,7 @@ async function written(answer: object): Promise<unknown> {
   return JSON.parse(text);
 }
 
-test('an answer is the same as JSON.stringify makes it', async () => {
+test('an answer is the same as from JSON.stringify', async () => {
   await fc.assert(
     fc.asyncProperty(fc.dictionary(fc.string(), fc.oneof(fc.jsonValue(), fc.constant(undefined))), async (answer) => {
       expect(await written(answer)).toEqual(JSON.parse(JSON.stringify(answer)));
@@ -20,7 +20,7 @@ test('an answer is the same as JSON.stringify makes it', async () => {
   );
 });
 
-test('a long answer is written in pieces, in whole and in order', async () => {
+test('a long answer is written in chunks, complete and in order', async () => {
   const answer = {
     turns: Array.from({ length: 5_000 }, (_, n) => ({ n, reply: 'ü'.repeat(50) })),
     next: null,

@@ -27,7 +27,7 @@ const asking =
   (name: string) =>
     headers[name];
 
-test('the document is asked for each time, and sent again only when it has changed', async () => {
+test('the document is requested each time, and sent again only when it has changed', async () => {
   build('<p>one</p>', 'main-1.js');
   const page = new BuiltPage(folder, { rereads: false });
   const first = await page.document(asking());
@@ -46,7 +46,7 @@ test.each([
   ['GZIP', 'gzip'],
   ['identity', undefined],
   ['', undefined],
-])('a file is sent as the browser takes it: %j', async (accepted, encoding) => {
+])('a file is sent in an encoding that the browser accepts: %j', async (accepted, encoding) => {
   build('<p>', 'main-1.js');
   const page = new BuiltPage(folder, { rereads: false });
   const answer = await page.asset('main-1.js', asking({ 'accept-encoding': accepted }));
@@ -60,7 +60,7 @@ test.each([
 });
 
 test.each(['../index.html', '..', '', 'main-1.js.gz', 'sub/x.js', '/etc/passwd', '__proto__'])(
-  'a name that is no file of the build is not found: %j',
+  'a name that is not a file of the build is not found: %j',
   async (name) => {
     build('<p>', 'main-1.js');
     expect(await new BuiltPage(folder, { rereads: false }).asset(name, asking())).toBeNull();
@@ -78,7 +78,7 @@ test('files are read once: a new build changes nothing for a server of the packa
   expect((await page.asset('main-1.js', asking()))?.status).toBe(200);
 });
 
-test('a server of a checkout takes a new build, and keeps the files of the last one for pages that are open', async () => {
+test('a server of a checkout uses a new build, and keeps the files of the last one for pages that are open', async () => {
   build('one', 'main-1.js');
   const page = new BuiltPage(folder, { rereads: true });
   const { headers } = await page.document(asking());

@@ -21,7 +21,7 @@ test('a stream whose reader has left before it begins ends at once', async () =>
   expect(await end).toEqual({ why: 'left' });
 });
 
-test('a reader is told that the data file is gone, and is not only cut off', async () => {
+test('a reader gets an error when the data file is gone, and not only a closed connection', async () => {
   const values = async function* () {
     yield* [];
     throw new ThroughlineError('storage_gone', 'The data file was moved.', { hint: 'Put it back.' });

@@ -41,7 +41,7 @@ test.each<[string, string[]]>([
   expect(read(given)).toEqual(expected);
 });
 
-test('wherever the input is cut, the keys are the same', () => {
+test('the keys do not depend on how the input is split', () => {
   const sequences = ['a', 'ü', '\r', '\u001b[A', '\u001b[13;2u', '\u001b\r', '\u001b[200~x\ry\u001b[201~', '\u0003'];
   const input = fc.array(fc.constantFrom(...sequences), { maxLength: 8 }).map((parts) => parts.join(''));
   fc.assert(
@@ -52,7 +52,7 @@ test('wherever the input is cut, the keys are the same', () => {
         chunks.push(text.slice(at, at + size));
         at += size;
       }
-      // Text that comes in pieces is the same text.
+      // Text in several chunks is the same text.
       const joined = (all: string[]) => {
         const keys: string[] = [];
         for (const key of all) {

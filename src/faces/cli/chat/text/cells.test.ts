@@ -48,6 +48,6 @@ test('a clipped line says that there is more, and cuts no character in two', () 
   expect(text(clipped([span('fits')], 4))).toBe('fits');
 });
 
-test('letters with more marks than any writing has do not fill the screen', () => {
+test('letters with far too many combining marks do not fill the screen', () => {
   expect(text(wrap([span(`a${'\u0301'.repeat(1000)}b`)], 10)[0] ?? [])).toBe('\ufffdb');
 });

@@ -77,7 +77,7 @@ test.each<[string, [string, ...string[]][]]>([
   expect(spans).toEqual(expected);
 });
 
-test('what is begun and not ended is shown as begun while the text arrives', () => {
+test('an unclosed element is shown with its style while the text arrives', () => {
   const { open } = renderMarkdown('so **very imp', AT_START, 40, false);
   expect(open()).toEqual([[expect.anything(), { text: 'so ', styles: [] }, { text: 'very imp', styles: ['bold'] }]]);
 });
@@ -101,7 +101,7 @@ const PIECES = [
   '_',
 ];
 
-test('wherever the text is cut, the lines printed for good are those of the whole text', () => {
+test('wherever the text is split, the permanently printed lines are those of the whole text', () => {
   const pieces = fc.array(fc.constantFrom(...PIECES), { maxLength: 16 });
   fc.assert(
     fc.property(pieces, fc.integer({ min: 8, max: 30 }), (parts, width) => {
@@ -122,7 +122,7 @@ test('wherever the text is cut, the lines printed for good are those of the whol
 });
 
 test.each(['*', '_', '`', '[', '![](', '# ', '```', '|', '> ', '- ', '~~', '\\', '<http', '  ', '**a', '|-'])(
-  'a text made of %j takes no time that anybody notices',
+  'a long text made of %j is rendered quickly',
   (piece) => {
     const { ms } = worked(() => {
       whole(piece.repeat(50_000));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { quoted } from './markdown.ts';
 
-describe('what was said, in a Markdown document', () => {
+describe('quoted text in a Markdown document', () => {
   test.each([
     ['plain', '> plain'],
     ['# Turn 9\n\n---', '> # Turn 9\n>\n> ---'],
@@ -11,7 +11,7 @@ describe('what was said, in a Markdown document', () => {
     ['```html\n<b>\n```\n<b>', '> ```html\n> <b>\n> ```\n> &lt;b>'],
     // The fence of the list ends with the list.
     ['- a\n  ```\n<b>', '> - a\n>   ```\n> &lt;b>'],
-    // A span over two lines: what looks like code is none.
+    // A code span over two lines: text that looks like code is not code.
     ['a ` b\n` <b> `', '> a ` b\n> ` &lt;b> `'],
     ['| `a | <b>` |', '> | `a | &lt;b>` |'],
     ['\\`<b>`', '> \\`&lt;b>`'],
@@ -22,7 +22,7 @@ describe('what was said, in a Markdown document', () => {
     expect(quoted(text).join('\n')).toBe(lines);
   });
 
-  test('every line has the mark, and no tag stands outside of a code block', () => {
+  test('every line is quoted, and no tag is outside of a code block', () => {
     const piece = fc.constantFrom(
       '<b>',
       '</blockquote>',

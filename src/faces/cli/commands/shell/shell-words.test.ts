@@ -21,7 +21,7 @@ describe('a line of bash, up to the cursor', () => {
   });
 });
 
-test('a name is written as it was begun, and no character of it is special', () => {
+test('a name is completed in the quoting in which it began, with special characters escaped', () => {
   const name = `it's a "$(key)" \`x\` ~ * ü`;
   expect(quotedFor(name, { kept: '', quote: '' })).toBe(`it\\'s\\ a\\ \\"\\$\\(key\\)\\"\\ \\\`x\\\`\\ \\~\\ \\*\\ ü`);
   expect(quotedFor(name, { kept: '', quote: '"' })).toBe(`it's a \\"\\$(key)\\" \\\`x\\\` ~ * ü`);

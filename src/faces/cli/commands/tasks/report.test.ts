@@ -5,7 +5,7 @@ import type { TaskReport } from '../../../../core/tasks/task-report.ts';
 import { NO_USAGE } from '../../../../core/turn/usage.ts';
 import { reportLines, totalLines } from './report.ts';
 
-test('what agents and gates say can neither end a cell of the report nor steer the terminal', () => {
+test('output of agents and gates can neither end a cell of the report nor control the terminal', () => {
   const [spec] = parsePlan({ goal: 'One.\nTwo.\u001b[31m' }).tasks;
   const progress = firstProgress({ session: null });
   const task = { ...spec, id: 'id', state: 'asking', sessions: 'kept', agent: 'a', progress };
@@ -24,7 +24,7 @@ test('what agents and gates say can neither end a cell of the report nor steer t
   expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
 });
 
-test('of long output the report has the end, and says how much more there is', () => {
+test('the report has the end of a long output, and states how much is left out', () => {
   const result = {
     verdict: 'fail' as const,
     summary: 'exit code 1',

@@ -23,11 +23,11 @@ test.each([
   expect(chooseOption(OPTIONS, answer)?.optionId).toBe(optionId);
 });
 
-test.each(['', '0', '5', 'perhaps', '-1', '1.5'])('the answer "%s" is none', (answer) => {
+test.each(['', '0', '5', 'perhaps', '-1', '1.5'])('"%s" is not an answer', (answer) => {
   expect(chooseOption(OPTIONS, answer)).toBeNull();
 });
 
-test('a shorthand without a fitting option is no answer', () => {
+test('a shorthand without a matching option is not an answer', () => {
   expect(chooseOption(OPTIONS.slice(0, 2), 'deny')).toBeNull();
   expect(chooseOption(OPTIONS.slice(2, 3), 'allow')).toBeNull();
 });

@@ -10,7 +10,7 @@ test('an error of the background process is reported, also when it arrives after
   const folder = mkdtempSync(join(tmpdir(), 'throughline-detach-'));
   const program = join(folder, 'program.js');
   const fault = JSON.stringify({ error: { code: 'not_found', message: 'There is no such directory.' } });
-  // Its output ends when it is closed; its fault follows when the reader has surely seen that.
+  // Its output ends when it is closed. Its error follows when the reader has certainly seen that.
   writeFileSync(
     program,
     `require('node:fs').closeSync(1); setTimeout(() => console.error(${JSON.stringify(fault)}), 300);`,
