@@ -3,7 +3,7 @@ import { AtMost } from './at-most.ts';
 
 const never = new AbortController().signal;
 
-/** Work that ends when it is told to. */
+/** Work that ends when the test calls `end` or `fail`. */
 function work(starts: AtMost, signal = never) {
   const end = Promise.withResolvers<void>();
   let began = false;
@@ -16,7 +16,7 @@ function work(starts: AtMost, signal = never) {
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('only so many run at a time; the next comes in order, also after a failure', async () => {
+test('a limited number runs at a time; the next one starts in order, also after a failure', async () => {
   const starts = new AtMost({ most: 2, longestMs: 10_000 });
   const all = Array.from({ length: 4 }, () => work(starts));
   const begun = () => all.map(({ began }) => began());
@@ -35,7 +35,7 @@ test('only so many run at a time; the next comes in order, also after a failure'
   expect(more.map(({ began }) => began())).toEqual([true, true, false]);
 });
 
-test('work that takes long continues, and the next one begins', async () => {
+test('work that takes too long continues, and no longer blocks the next', async () => {
   const starts = new AtMost({ most: 1, longestMs: 20 });
   const [slow, next] = [work(starts), work(starts)];
   await expect.poll(() => next.began()).toBe(true);
@@ -48,7 +48,7 @@ test('work that takes long continues, and the next one begins', async () => {
   expect(last.began()).toBe(true);
 });
 
-test('work that is aborted while it waits begins at once, and does not count', async () => {
+test('work that is aborted while it waits starts at once, and does not count towards the limit', async () => {
   const starts = new AtMost({ most: 1, longestMs: 10_000 });
   const stop = new AbortController();
   const [first, stopped, third] = [work(starts), work(starts, stop.signal), work(starts)];

@@ -4,7 +4,7 @@ import type { PublicEvent } from '../core/public/event.ts';
 import { checkFeeds, type Feed, type LiveFrame, MOST_FEEDS } from '../core/public/live-frame.ts';
 import { Feeds } from './feeds.ts';
 
-/** Conversations by their names, each with so many events, of which some never come. */
+/** Conversations by name, with their number of events. Some events never arrive. */
 function engine(lengths: Record<string, number>, hooks: { follow?: (id: string) => AsyncIterable<PublicEvent> } = {}) {
   const open = new Set<string>();
   const read = { count: 0 };
@@ -54,17 +54,17 @@ async function taken(feeds: Feeds, count: number, stop: AbortController, each: (
 }
 
 describe('feeds of one stream', () => {
-  test('take turns: a long one gets no more than its share', async () => {
+  test('take turns: a long feed gets no more than its share', async () => {
     const of = engine({ long: 1_000, short: 3 });
     const feeds = new Feeds(of, null);
     feeds.set([feed('long'), feed('short')]);
     const frames = await taken(feeds, 12, new AbortController());
     expect(seqs(frames, 'short')).toEqual([1, 2, 3]);
     expect(seqs(frames, 'long')).toEqual(Array.from({ length: 7 }, (_, i) => i + 1));
-    await expect.poll(() => of.open.size).toBe(0); // and all of them end with it
+    await expect.poll(() => of.open.size).toBe(0); // all feeds end with the stream
   });
 
-  test('are not read ahead of who takes the frames', async () => {
+  test('are not read faster than the frames are consumed', async () => {
     const of = engine({ long: 1_000 });
     const feeds = new Feeds(of, null);
     feeds.set([feed('long')]);
@@ -85,7 +85,7 @@ describe('feeds of one stream', () => {
     expect(seqs(await taken(feeds, 7, new AbortController()), 'quick')).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('one that fails says why, and the others continue', async () => {
+  test('a feed that fails ends with its error, and the others continue', async () => {
     const feeds = new Feeds(engine({ there: 2 }), null);
     feeds.set([feed('gone'), { feed: 'board', of: 'board' }, feed('there'), { ...feed('there', 3), feed: 'ahead' }]);
     const frames = await taken(feeds, 6, new AbortController());
@@ -94,7 +94,7 @@ describe('feeds of one stream', () => {
     expect(seqs(frames, 'there')).toEqual([1, 2]);
   });
 
-  test('what is wrong with all of them ends the stream', async () => {
+  test('an error that concerns all feeds ends the stream', async () => {
     const busy = new ThroughlineError('storage_busy', 'Busy.');
     const follow = (): AsyncIterable<PublicEvent> => {
       throw busy;
@@ -104,7 +104,7 @@ describe('feeds of one stream', () => {
     await expect(taken(feeds, 5, new AbortController())).rejects.toBe(busy);
   });
 
-  test('come and go while it runs; nothing of one that went is yielded any more', async () => {
+  test('can be added and removed while the stream runs; a removed feed yields nothing more', async () => {
     const of = engine({ one: 50, two: 50, three: 50 });
     const feeds = new Feeds(of, null);
     feeds.set([feed('one'), feed('two')]);
@@ -117,7 +117,7 @@ describe('feeds of one stream', () => {
     expect(seqs(frames, 'one')).toEqual(Array.from({ length: 50 }, (_, i) => i + 1)); // it continued as it was
   });
 
-  test('few read older events at a time, and all get theirs', async () => {
+  test('only eight feeds read older events at a time, and all of them get their events', async () => {
     const names = Array.from({ length: 20 }, (_, i) => `c${i}`);
     const of = engine(Object.fromEntries(names.map((name) => [name, 30])));
     const feeds = new Feeds(of, null);
@@ -128,14 +128,14 @@ describe('feeds of one stream', () => {
     expect(new Set(early.flatMap((frame) => (frame.kind === 'event' ? [frame.feed] : []))).size).toBe(8);
   });
 
-  test('hints begin with one for all', async () => {
+  test('the first hint is for all conversations', async () => {
     const feeds = new Feeds(engine({}), null);
     feeds.set([{ feed: 'hints', of: 'hints' }]);
     const [first] = await taken(feeds, 1, new AbortController());
     expect(first).toEqual({ feed: 'hints', kind: 'hint', hint: { conversationId: null, seq: null } });
   });
 
-  test('hints are listened for no longer than they are followed, also when one is on its way', async () => {
+  test('the listener for hints is removed when the stream ends, also while a hint is being delivered', async () => {
     for (const count of [1, 2]) {
       const of = engine({});
       const hints = ({ signal }: { signal: AbortSignal }) => of.follow('hints', { after: -1, signal }) as never;
@@ -147,7 +147,7 @@ describe('feeds of one stream', () => {
     }
   });
 
-  test('a signal ends it while it waits', async () => {
+  test('a signal ends the stream while it waits', async () => {
     const stop = new AbortController();
     const feeds = new Feeds(engine({ chat: 0 }), null);
     feeds.set([feed('chat')]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Pace } from './pace.ts';
 
-/** An event loop whose turns the test makes, and whose time passes only by work. */
+/** An event loop that the test drives turn by turn. Time passes only during work. */
 function loop() {
   let now = 0;
   let later: (() => void)[] = [];
@@ -49,7 +49,7 @@ test('long work waits for the next turn of the event loop', async () => {
   expect(await running).toBe('all');
 });
 
-test('several share the slice of a turn, and take turns', async () => {
+test('several tasks share the time slice of an event loop turn, one after the other', async () => {
   const { pace, work, turn } = loop();
   const done: string[] = [];
   const steps = function* (name: string) {
@@ -65,7 +65,7 @@ test('several share the slice of a turn, and take turns', async () => {
   expect(done).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'c']);
 });
 
-test('nobody overtakes those who wait, and several come in one turn while its slice lasts', async () => {
+test('waiting calls run in order, as many in one turn as fit into its time slice', async () => {
   const { pace, work, turn } = loop();
   const order: string[] = [];
   const read = async (name: string) => {
@@ -78,7 +78,7 @@ test('nobody overtakes those who wait, and several come in one turn while its sl
   const all = ['a', 'b', 'c', 'd', 'e'].map(read);
   expect(order).toEqual([]);
   const passing = turn();
-  all.push(read('f')); // in a fresh slice, before those who wait have come
+  all.push(read('f')); // in a new slice, before the waiting calls have run
   await passing;
   expect(order).toEqual(['a', 'b', 'c']);
   await turn();

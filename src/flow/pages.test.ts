@@ -3,7 +3,7 @@ import { inPages } from './pages.ts';
 
 const VALUES = [1, 2, 3, 4, 5, 6, 7];
 
-/** Pages whose length has nothing to do with what was wanted, as long as it is not more. */
+/** Pages of any length up to the requested one. */
 function reader(...lengths: number[]) {
   const wanted: number[] = [];
   const read = async (last = 0, most = 0) => {
@@ -13,19 +13,19 @@ function reader(...lengths: number[]) {
   return { read, wanted };
 }
 
-test('short pages are gone through up to an empty one', async () => {
+test('pages are read until one is empty, also after short ones', async () => {
   const { read } = reader(3, 1, 2);
   expect(await Array.fromAsync(inPages(read))).toEqual(VALUES);
   expect(await Array.fromAsync(inPages(async () => []))).toEqual([]);
 });
 
-test('no more are asked for than are wanted', async () => {
+test('a page is never requested with more values than are still wanted', async () => {
   const { read, wanted } = reader(2, 1);
   expect(await Array.fromAsync(inPages(read, 5))).toEqual([1, 2, 3, 4, 5]);
   expect(wanted).toEqual([5, 3, 2]);
 });
 
-test('who has enough asks for no further page', async () => {
+test('no further page is read when the reader stops early', async () => {
   const { read, wanted } = reader(2, 2);
   for await (const value of inPages(read)) if (value === 2) break;
   expect(wanted).toHaveLength(1);

@@ -3,7 +3,7 @@ import type { PublicTask } from '../core/public/task.ts';
 import type { TaskState } from '../core/tasks/task.ts';
 import { TaskWait, waitForTasks } from './task-wait.ts';
 
-/** Tasks by what they come after; the first ones run. Counts how often somebody asks what one comes after. */
+/** Tasks with the tasks they depend on; those without any are running. Counts how often `after` is read. */
 function world(plan: Record<string, string[]>, mostLooks = Number.POSITIVE_INFINITY) {
   const states = new Map<string, TaskState>();
   for (const [id, after] of Object.entries(plan)) states.set(id, after.length > 0 ? 'waiting' : 'running');
@@ -20,7 +20,7 @@ function world(plan: Record<string, string[]>, mostLooks = Number.POSITIVE_INFIN
   return { states, wait: new TaskWait(find) };
 }
 
-test('who waits looks at each task once, however many ways there are through the plan', async () => {
+test('waiting looks at each task once, however many paths lead through the plan', async () => {
   const plan: Record<string, string[]> = { a0: [], b0: [] };
   for (let i = 1; i <= 60; i += 1) {
     for (const name of ['a', 'b']) plan[`${name}${i}`] = [`a${i - 1}`, `b${i - 1}`];
@@ -33,7 +33,7 @@ test('who waits looks at each task once, however many ways there are through the
   expect(wait.isOver).toBe(true);
 });
 
-test('a task that waits is at rest when one that it comes after will not be done by itself', async () => {
+test('the wait is over when a task is blocked by one that needs a person or has ended without success', async () => {
   const { states, wait } = world({ a: [], b: ['a'], c: ['b'] });
   await wait.begin(['c']);
   for (const [state, over] of [
@@ -48,7 +48,7 @@ test('a task that waits is at rest when one that it comes after will not be done
   }
 });
 
-test('who waits reads a task once for a decision, not for the turn and the gate that were stored with it', async () => {
+test('waiting reads a task once per decision, not again for the turn and the gate stored with it', async () => {
   const states: TaskState[] = ['running', 'running', 'done'];
   let reads = 0;
   const task = async () => {

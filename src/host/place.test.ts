@@ -148,7 +148,7 @@ test('many boots are kept, but not all', () => {
 test.each([
   ['half a line', () => writeFileSync(join(home, 'boots'), 'abc')],
   ['a directory', () => mkdirSync(join(home, 'boots'))],
-])('where the list of boots is %s, nothing is known, and the data home can be used', (_, breakIt) => {
+])('if the list of boots is %s, no earlier boot is known, and the data home can still be used', (_, breakIt) => {
   placeOf(home);
   breakIt();
   at('first');

@@ -34,7 +34,7 @@ async function start(script: string, detached = false): Promise<{ child: ChildPr
 const SLEEPER = `console.log('up'); setInterval(() => {}, 1000)`;
 
 describe('this machine', () => {
-  test('we are alive, and the same process every time', () => {
+  test('our own process is alive, and has the same identity every time', () => {
     const self = systemProcesses.self();
     expect(self.pid).toBe(process.pid);
     expect(systemProcesses.status(self)).toBe('alive');
@@ -128,7 +128,7 @@ ctypes.CDLL(None).pthread_exit(None)`;
     expect(await systemProcesses.end(systemProcesses.self())).toBe('unknown');
   });
 
-  test('there is no identity for a pid that nobody has', () => {
+  test('an unused pid has no identity', () => {
     expect(identify(2 ** 30)).toBeNull();
   });
 });
@@ -145,7 +145,7 @@ describe('/proc/PID/stat', () => {
     ['a name with a space', `4711 (my agent) ${tail}`],
     ['a name with parentheses', `4711 (a) S 1 (b) ${tail}`],
     ['a name with a newline', `4711 (a\nb) ${tail}`],
-  ])('is read whatever the program is called: %s', (_name, stat) => {
+  ])('is parsed for any program name: %s', (_name, stat) => {
     expect(parseStat(stat)).toEqual({ started: '424242', group: 77, zombie: false });
   });
 
@@ -156,7 +156,7 @@ describe('/proc/PID/stat', () => {
     expect(parseStat('4711 (node) S 1')).toBeNull();
   });
 
-  test('tells a thread of the kernel from a program that took its name and its number', () => {
+  test('distinguishes a kernel thread from a program with the same name and number', () => {
     const flags = (value: number) => `S 0 0 0 0 -1 ${value} 0 0`;
     expect(isKernelThread(`2 (kthreadd) ${flags(2_129_984)}`)).toBe(true);
     expect(isKernelThread(`2 (kthreadd) ${flags(4_194_560)}`)).toBe(false);
@@ -204,7 +204,7 @@ describe('ps', () => {
   });
 });
 
-test('processes with the mark of a process end with it, also if it has died before, and also those that they start meanwhile', async () => {
+test('ending a process also ends those with its mark: after its death too, and those started meanwhile', async () => {
   const found = [[11, 12], [12, 13], [13]].map((pids) => pids.map((pid) => ({ pid, mark: 'm' })));
   const killed: number[] = [];
   const table: ProcessTable = {
@@ -338,13 +338,13 @@ test('when a starter dies during the look, its program is found, and not a tool 
 });
 
 test.each(['', 'x', '1:2:3', '::::::', '1:p:x:s:b:n', '1:p:%:s:b:n', '%E0%A4%A:p:1:s:b:n'])(
-  '%j names no starter',
+  'the mark %j contains no starter',
   (mark) => {
     expect(starterOf(mark)).toBeNull();
   },
 );
 
-test('a mark names its starter, whatever characters that has', () => {
+test('a mark contains its starter, with any characters', () => {
   const starter = {
     place: 'p',
     process: { pid: 7, started: 'Tue Mar 4 05:06:07 2025', boot: 'b', namespace: 'pid:[1]' },
@@ -370,7 +370,7 @@ test.each([
   ['0123456789abcdef0123456789abcdef', 'one', 'pid:[4026531836]', true],
   // A container: the id is that of its image.
   ['0123456789abcdef0123456789abcdef', 'one', 'pid:[4026532001]', false],
-])('a machine with the id %j and the name %j in %s is known again: %j', (id, hostname, namespace, known) => {
+])('a machine with the id %j and the name %j in %s can be recognised: %j', (id, hostname, namespace, known) => {
   expect(machineOf({ id, hostname, namespace }) !== null).toBe(known);
 });
 

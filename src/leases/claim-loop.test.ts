@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ClaimLoop } from './claim-loop.ts';
 
-test('whoever wakes it gets a pass that begins after that, at whatever moment of the one before', async () => {
+test('every wake is followed by a new pass, at any moment of the pass before', async () => {
   for (let moment = 0; moment < 12; moment += 1) {
     let begun = 0;
     const loop = new ClaimLoop(async () => {
@@ -17,7 +17,7 @@ test('whoever wakes it gets a pass that begins after that, at whatever moment of
   }
 });
 
-test('passes come one after the other; those who wake it during one share the next', async () => {
+test('passes run one after the other; all wakes during a pass share the next one', async () => {
   const open: PromiseWithResolvers<void>[] = [];
   const loop = new ClaimLoop(() => {
     const pass = Promise.withResolvers<void>();
@@ -37,7 +37,7 @@ test('passes come one after the other; those who wake it during one share the ne
   expect(open).toHaveLength(2);
 });
 
-test('a pass that wakes it at once is followed by another, and not joined by it', async () => {
+test('a pass that wakes the loop itself is followed by another one, which does not overlap with it', async () => {
   const did: string[] = [];
   const loop: ClaimLoop = new ClaimLoop(async () => {
     did.push('begins');
@@ -50,7 +50,7 @@ test('a pass that wakes it at once is followed by another, and not joined by it'
   expect(did).toEqual(['begins', 'ends', 'begins', 'ends']);
 });
 
-test('closed, it waits for the pass that runs and begins no other', async () => {
+test('closing waits for the running pass and starts no other', async () => {
   let passes = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   const work = new ClaimLoop(() => {

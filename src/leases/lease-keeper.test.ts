@@ -14,7 +14,7 @@ const UNKNOWN = processOf(3);
 const inSandbox = (id: string): SandboxProcess => ({ kind: 'test', id, label: `process ${id}` });
 const LEFT = inSandbox('4');
 
-/** A store of leases that are named by a text, processes, a clock, and what was done with them in order. */
+/** A store whose leases are strings, processes, a clock, and a list of what was done, in order. */
 function world() {
   const did: string[] = [];
   let time = 0;
@@ -66,7 +66,7 @@ function world() {
   return { did, store, kind, parts, holder, pass };
 }
 
-test('processes that a dead holder left are ended before its leases are free; others keep theirs', async () => {
+test('processes of a dead holder are ended before its leases are freed; other holders keep their leases', async () => {
   const { did, store, kind, parts } = world();
   store.holders = [
     { id: 'alive', process: ALIVE },
@@ -78,7 +78,7 @@ test('processes that a dead holder left are ended before its leases are free; ot
   expect(await freeDead(kind, parts)).toBe(false);
 });
 
-test('what nobody recorded is ended by the first look, by one that finds a dead holder, and by the one after that', async () => {
+test('unrecorded processes are ended by the first look, by one that finds a dead holder, and by the next one', async () => {
   const { did, store, kind, parts, holder, pass } = world();
   const keeper = new LeaseKeeper(kind, holder, parts);
   const look = async () => {
@@ -96,7 +96,7 @@ test('what nobody recorded is ended by the first look, by one that finds a dead 
   expect(await look()).toEqual(['look']);
 });
 
-test('nobody waits to claim until all processes were looked at', async () => {
+test('claiming does not wait until the look at all processes has ended', async () => {
   const { did, kind, parts, holder } = world();
   const looked = Promise.withResolvers<SandboxProcess[]>();
   const sandboxes = { ...parts.sandboxes, orphans: () => looked.promise };
@@ -120,7 +120,7 @@ test('the keeper looks for dead holders at most ten times a second', async () =>
   expect(did).toEqual(['look', 'look']);
 });
 
-test('a heartbeat renews what is held and tells the holder what is lost, also after one that failed', async () => {
+test('a heartbeat renews held leases and reports lost ones to the holder, also after a failed heartbeat', async () => {
   const { did, store, kind, parts, holder } = world();
   const keeper = new LeaseKeeper(kind, holder, parts);
   onTestFinished(() => keeper.stop());
@@ -142,7 +142,7 @@ test('a heartbeat renews what is held and tells the holder what is lost, also af
   expect(did).toHaveLength(length);
 });
 
-test('whoever waits to claim is woken after every look; for a holder that never waits nobody looks', async () => {
+test('a holder that waits to claim is woken after every look; for one that never waits there are no looks', async () => {
   const { did, kind, parts, holder } = world();
   const { wake: _, ...patient } = holder;
   const keepers = [new LeaseKeeper(kind, patient, parts), new LeaseKeeper(kind, holder, parts)] as const;
@@ -157,7 +157,7 @@ test('whoever waits to claim is woken after every look; for a holder that never 
   expect(did.indexOf('look')).toBeLessThan(did.indexOf('wake'));
 });
 
-test('a lease of another holder that ends is looked at right then, and not at the next look', async () => {
+test('a lease of another holder is checked when it ends, without waiting for the next look', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { did, store, kind, parts, holder, pass } = world();
@@ -182,7 +182,7 @@ test('a lease of another holder that ends is looked at right then, and not at th
   expect(await after(1), 'the next look by the clock').toBe(1);
 });
 
-test('a holder that cannot reach the store, while others can, gives up what it holds before its lease ends', async () => {
+test('a holder that cannot reach a shared store gives up its leases before they end', async () => {
   const { did, store, kind, parts, holder, pass } = world();
   const keepers = [kind, { ...kind, isElsewhere: true }].map((one) => new LeaseKeeper(one, holder, parts));
   onTestFinished(() => {

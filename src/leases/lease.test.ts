@@ -17,7 +17,7 @@ function nameOf(write: Write): string {
   return write.write === 'event' && write.event.kind === 'conversation.titled' ? write.event.payload.title : '';
 }
 
-/** A disk that is slow with its first commit, and that refuses what is called "conflict". */
+/** A store with a slow first commit, which refuses writes with the name "conflict". */
 function slowStore() {
   const commits: { counter: number; names: string[] }[] = [];
   const first = Promise.withResolvers<void>();
@@ -35,7 +35,7 @@ const PARTS = { storageMs: 1_000, clock: { now: () => 0, monotonic: () => 0 }, o
 
 describe('a lease', () => {
   test.each([0, 250, 253, 254, 255, 256, 300, 511, 600])(
-    'keeps writes that were given together in one commit, behind %i that wait for a slow disk',
+    'commits writes that were given together in one commit, after %i writes that wait for a slow disk',
     async (waiting) => {
       const { store, commits, goOn } = slowStore();
       const lease = new Lease(FENCE, { ...PARTS, store });
@@ -70,7 +70,7 @@ describe('a lease', () => {
     expect(lease.lost.aborted).toBe(false);
   });
 
-  test('writes nothing of a turn whose begin is refused, neither with it nor later, and all the rest', async () => {
+  test('writes nothing of a turn whose begin is refused, at once or later, but all other writes', async () => {
     const commits: Write[][] = [];
     const commit: Store['commit'] = async (_, counter, writes) => {
       if (writes.some(({ write }) => write === 'begin')) throw new ThroughlineError('conflict', 'as asked');
@@ -90,7 +90,7 @@ describe('a lease', () => {
     expect(lease.lost.aborted).toBe(false);
   });
 
-  test('writes nothing after a commit that failed for good, though the store would take it again', async () => {
+  test('writes nothing after a commit failed permanently, even if the store would accept it again', async () => {
     const fault = new ThroughlineError('lease_lost', 'as asked');
     const commits: string[][] = [];
     const commit: Store['commit'] = async (_, counter, writes) => {
@@ -116,7 +116,7 @@ describe('a lease', () => {
     expect(commits).toEqual([]);
   });
 
-  test('commits what is noted together with the next write, before it', async () => {
+  test('commits notes together with the next write, before it', async () => {
     const { store, commits } = slowStore();
     const lease = new Lease(FENCE, { ...PARTS, store });
     lease.note(event('noted'));
@@ -126,7 +126,7 @@ describe('a lease', () => {
     expect(commits).toEqual([{ counter: 1, names: ['noted', 'noted, too', 'written'] }]);
   });
 
-  test('continues after what was noted during a commit, and stored with the next one', async () => {
+  test('continues after notes that were made during a commit and stored with the next one', async () => {
     const { store, commits, goOn } = slowStore();
     const lease = new Lease(FENCE, { ...PARTS, store });
     const first = lease.write(event('first'));
@@ -135,13 +135,13 @@ describe('a lease', () => {
     lease.note(event('noted, too'));
     goOn();
     await Promise.all([first, shared]);
-    // Now it is the time to commit the notes alone, and they are stored already.
+    // By now the notes would be committed alone, but they are already stored.
     await new Promise((resolve) => setTimeout(resolve, 20));
     await lease.write(event('later'));
     expect(commits.map(({ names }) => names)).toEqual([['first'], ['noted', 'with it', 'noted, too'], ['later']]);
   });
 
-  test('commits what is noted alone when no write follows, and before it is given back', async () => {
+  test('commits notes alone if no write follows, and before the lease is released', async () => {
     const { store, commits } = slowStore();
     const lease = new Lease(FENCE, { ...PARTS, store });
     lease.note(event('noted'));
@@ -151,7 +151,7 @@ describe('a lease', () => {
     expect(commits.map(({ names }) => names)).toEqual([['noted'], ['at the end']]);
   });
 
-  test('commits what an agent has said by now at once, together with the end that follows in the same moment', async () => {
+  test('commits the output of an agent at once, together with an end that follows immediately', async () => {
     const { store, commits } = slowStore();
     const lease = new Lease(FENCE, { ...PARTS, store });
     lease.say(event('said'));
@@ -163,7 +163,7 @@ describe('a lease', () => {
     expect(commits.map(({ names }) => names)).toEqual([['said', 'ended'], ['said alone']]);
   });
 
-  test('is drained when readers have read, also what was committed just now', async () => {
+  test('is drained only when readers have read everything, including the last commit', async () => {
     let isRead = false;
     const commit: Store['commit'] = async (_, counter) => {
       setImmediate(() => {

@@ -3,13 +3,13 @@ import { ThroughlineError } from '../core/errors.ts';
 import type { Reason } from '../core/health.ts';
 import { asideMs, SetAside } from './set-aside.ts';
 
-test('the waits grow and are bounded', () => {
+test('the waiting time grows up to a limit', () => {
   const waits = Array.from({ length: 12 }, (_, index) => asideMs(index + 1) / 1_000);
   expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
   expect(asideMs(5_000)).toBe(300_000);
 });
 
-test('what is set aside is left alone for a while, told each time, and counted until it works', () => {
+test('an item set aside is skipped for a while, reported each time, and counted until it works again', () => {
   let now = 0;
   const told: string[] = [];
   let reason: Reason | null = null;

@@ -46,7 +46,7 @@ test.each<[string, string, string]>([
   expect(faultOf(() => read(text))?.message).toContain(message);
 });
 
-test('aliases that multiply are refused, and do not fill the memory', () => {
+test('aliases that expand exponentially are refused, without filling the memory', () => {
   const rows = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
   for (let i = 1; i < 9; i += 1)
     rows.push(
@@ -57,20 +57,20 @@ test('aliases that multiply are refused, and do not fill the memory', () => {
   expect(faultOf(() => read(rows.join('\n')))).toMatchObject({ code: 'invalid' });
 });
 
-test('what is nested without end is said in words of ours', () => {
+test('very deep nesting is reported with our own message', () => {
   const fault = faultOf(() => read(`tasks: ${'['.repeat(20_000)}`));
   expect(fault?.message).toMatch(/^tasks\.yaml, line 1: It is nested too deep\.$/);
 });
 
 test.each([
-  ['brackets in brackets without end', `tasks: ${'['.repeat(20_000)}`],
-  ['an alias of what it is in', 'tasks: &all [*all]'],
+  ['very deeply nested brackets', `tasks: ${'['.repeat(20_000)}`],
+  ['an alias of a value that contains it', 'tasks: &all [*all]'],
   ['a key that every object has', 'tasks:\n  - {goal: x, __proto__: {gate: "true"}}'],
   ['another such key', 'tasks:\n  - {goal: x, constructor: y}'],
   ['a merge of fields', 'base: &base {goal: x}\ntasks:\n  - <<: *base'],
   ['two documents', 'tasks: [{goal: x}]\n---\ntasks: [{goal: y}]'],
   ['a tag', 'tasks: !!js/function "x"'],
-])('%s are no tasks, and no fault of this program', (_, text) => {
+])('%s: refused as an invalid file, and not as an internal error', (_, text) => {
   const fault = faultOf(() => read(text));
   expect(fault).toMatchObject({ code: 'invalid', message: expect.stringMatching(/^tasks\.yaml/) });
   expect(fault).toHaveProperty('hint', expect.any(String));
@@ -82,15 +82,15 @@ test.each([
   ['keys with one twice', 'invalid', () => `${Array.from({ length: 20_000 }, (_, i) => `k${i}: 1`).join('\n')}\nk0: 2`],
   ['items', 'too_large', () => '- a\n'.repeat(2_000_000)],
   ['aliases', 'too_large', () => Array.from({ length: 2_000 }, (_, i) => `- &a${i} x\n- *a${i}`).join('\n')],
-  ['lines that end no quote', 'too_large', () => `goal: "${'x\n'.repeat(4_000_000)}"`],
-])('a file of very many %s is refused, and takes no time to speak of', (_, code, text) => {
+  ['lines of an unclosed quote', 'too_large', () => `goal: "${'x\n'.repeat(4_000_000)}"`],
+])('a file of very many %s is refused within a short time', (_, code, text) => {
   const start = process.threadCpuUsage();
   expect(faultOf(() => read(text()))).toMatchObject({ code });
   const { user, system } = process.threadCpuUsage(start);
   expect((user + system) / 1_000).toBeLessThan(2_500);
 });
 
-test('a plan of the largest size is taken', () => {
+test('a plan of the largest size is accepted', () => {
   const fields =
     'agent: a\n    maxIterations: 3\n    retryInterrupted: 1\n    permissions: ask\n    milestone: m\n    budget: 5 USD';
   const tasks = Array.from(
@@ -100,7 +100,7 @@ test('a plan of the largest size is taken', () => {
   expect(read(`tasks:\n${tasks.join('')}`).tasks).toHaveLength(1_000);
 });
 
-test('a file is read to its end, and no further than a server would take it', () => {
+test('a file is read completely, unless it is larger than a server accepts', () => {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-tasks-'));
   try {
     const file = join(folder, 'tasks.yaml');

@@ -27,7 +27,7 @@ test('every command that the page shows exists', () => {
 });
 
 // Ids are letters, digits and hyphens.
-test('what the page puts into a command is a word that a shell takes as it is', () => {
+test('values that the page inserts into a command need no shell quoting', () => {
   const files = globSync('src/**/*.{ts,tsx}', { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
   const unquoted = files.flatMap((file) => {
     const lines = readFileSync(join(root, file), 'utf8').matchAll(

@@ -7,7 +7,7 @@ const NOTHING: Mounts = { system: [], proc: [], write: [], read: [], links: [], 
 const words = (mounts: Partial<Mounts>, network: 'none' | 'model' | 'all' = 'none', env = {}) =>
   isolationArguments({ network, env, cwd: '/w', mounts: { ...NOTHING, ...mounts }, files: ['/etc/passwd'] });
 
-/** What is mounted after the system's own. */
+/** The mounts after those of the system. */
 function bound(mounts: Partial<Mounts>): string[] {
   const all = words(mounts).join(' ');
   const own = all.slice(all.indexOf('--tmpfs /run') + '--tmpfs /run'.length, all.indexOf('--remount-ro'));
@@ -120,14 +120,14 @@ test.each([
   ['/etc/agent', '/etc/agent'],
   ['/opt/agent', '/opt/agent'],
   ['/home/me/.local/bin/agent', '/home/me/.local/bin'],
-])('for %s, %s is bound', (program, path) => {
+])('to run %s, %s is bound', (program, path) => {
   expect(programPath(program, '/home/me')).toBe(path);
 });
 
 test.each([
   [['/', '/usr', '/etc', '/tmp', '/var', '/proc', '/proc/1', '/sys/fs', '/dev/shm'], true],
   [['/home', '/home/me', '/srv/x', '/var/www', '/tmp/x', '/usr/src/x', '/process'], false],
-])('%j: of the system %s', (paths, expected) => {
+])('paths of the system are recognised: %j is %s', (paths, expected) => {
   expect(paths.map(isOfSystem)).toEqual(paths.map(() => expected));
 });
 

@@ -33,7 +33,7 @@ describe.for(why === null ? ['bubblewrap'] : [])('an agent in %s', () => {
   const { base, root, project } = starting.folders;
   isolationContract(starting);
 
-  test('reads nothing outside: by path, upwards, by link, of the system, of us or of a neighbour', async () => {
+  test('reads nothing outside: by path, with .., by link, of the system, of our process or of another sandbox', async () => {
     await isolatedSandboxes(root, { network: 'none' }).open('neighbour', { cwd: null });
     const { out } = await sh(`
       for file in '${base}/elsewhere/secret' ../elsewhere/secret link '${root}/token' /etc/shadow /proc/kcore /proc/1/root/etc/shadow; do
@@ -78,7 +78,7 @@ describe.for(why === null ? ['bubblewrap'] : [])('an agent in %s', () => {
     expect((await run([agent, join(project, 'link')])).out).toBe('no\n');
   });
 
-  test('has the environment that it was given, and no other: also not by the processes that it sees', async () => {
+  test('has only the environment that it was given, and sees no other through the processes in /proc', async () => {
     process.env.THROUGHLINE_TEST_SECRET = SECRET;
     try {
       const { out } = await sh(`env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'`, undefined, {
@@ -93,7 +93,7 @@ describe.for(why === null ? ['bubblewrap'] : [])('an agent in %s', () => {
     }
   });
 
-  test('chooses nothing for programs outside, and its keys are in no argument', async () => {
+  test('cannot affect programs outside by its environment, and its keys are in no argument', async () => {
     const env = { LD_PRELOAD: join(project, 'evil.so'), PATH: '/usr/bin:/bin', KEY: SECRET };
     const child = await start(['/bin/sh', '-c', 'read line'], undefined, { env });
     const of = (name: string) => readFileSync(`/proc/${identityOfLocal(child.identity)?.pid}/${name}`, 'latin1');
@@ -157,7 +157,7 @@ describe.for(why === null ? ['bubblewrap'] : [])('an agent in %s', () => {
     expect((await run(['cat', secret], undefined, { partOf: agent.identity })).code).not.toBe(0);
   });
 
-  test('does not reach bubblewrap or us by the variables of its own commands', async () => {
+  test('cannot affect bubblewrap or our process by the environment of its own commands', async () => {
     const agent = await start(['/bin/sh', '-c', 'read line']);
     const given: Isolating = { network: 'model', allow: ['example.org'] };
     const chosen = (env: Record<string, string>) => sh('env', given, { env, partOf: agent.identity });

@@ -108,7 +108,7 @@ describe.for(found)('an agent in a container of $engine', ({ engine }) => {
     }
   });
 
-  test('chooses nothing for the engine, and its keys are in no argument', async () => {
+  test('cannot affect the engine by its environment, and its keys are in no argument', async () => {
     const env = { LD_PRELOAD: join(project, 'evil.so'), CONTAINERS_CONF: join(project, 'evil.conf'), KEY: SECRET };
     const quoted = ` "it's" $(id) \`id\` \\ \n\n`;
     const agent = await start(['/bin/sh', '-c', 'read line; echo "$KEY"'], undefined, { env });

@@ -20,7 +20,7 @@ function repository(files: Record<string, string>, ...init: string[]): string {
 const short = async (path: string, within: string | null = null) =>
   (await changesIn(path, within)).files.map(({ path: name, change, added, removed }) => [name, change, added, removed]);
 
-test('what differs from the last commit is listed by file, staged or not, with what git does not know', async () => {
+test('differences from the last commit are listed by file, staged or not, with untracked files', async () => {
   const path = repository({
     'a.txt': 'one\ntwo\n',
     'b.txt': 'b\n',
@@ -67,7 +67,7 @@ test('a repository without commits, with long hashes, and another working tree o
   expect(await short(other)).toEqual([['a', 'modified', 1, 1]]);
 });
 
-test('a change in the second of the commit, of the same size, is seen later as well', async () => {
+test('a change of the same size in the same second as the commit is still found later', async () => {
   const untilSecond = () => delay(1_000 - (Date.now() % 1_000));
   await untilSecond();
   const path = repository({ a: 'x\n' });
@@ -76,7 +76,7 @@ test('a change in the second of the commit, of the same size, is seen later as w
   expect(await short(path)).toEqual([['a', 'modified', 1, 1]]);
 });
 
-test('nothing that the repository names is run, and nothing of it is changed', async () => {
+test('no program that the repository configures is run, and the repository is not changed', async () => {
   const path = repository({ 'a.txt': 'one\n', '.gitattributes': '* filter=evil diff=evil\n', 'sub/x': 'x\n' });
   const [ran, evil] = [join(temporaryFolder(), 'ran'), join(path, 'evil')];
   write(path, 'evil', `#!/bin/sh\necho "$0 $*" >> ${ran}\ncat\n`);
@@ -133,7 +133,7 @@ test('nothing that the repository names is run, and nothing of it is changed', a
   expect(readFileSync(join(path, '.git/index')).equals(before)).toBe(true);
 });
 
-test('settings that name another folder as that of the files show nothing of it', async () => {
+test('a repository whose settings name another working tree shows nothing of that folder', async () => {
   const [path, elsewhere] = [repository({ a: 'x\n' }), temporaryFolder()];
   write(elsewhere, 'a', 'secret\n');
   git(path, 'config', 'core.worktree', elsewhere);
@@ -163,7 +163,7 @@ test.each(['ext', 'file', 'ssh'])('an object that is missing is not fetched by %
   expect(existsSync(ran)).toBe(false);
 });
 
-test('without a repository, or with one that begins above, it says so; one that cannot be read is refused', async () => {
+test('a missing repository, or one that begins above, is reported; an unreadable one is refused', async () => {
   const path = repository({ a: 'x\n' });
   mkdirSync(join(path, 'work'));
   await expect(changesIn(temporaryFolder(), null)).rejects.toMatchObject({

@@ -73,7 +73,7 @@ describe('deleting', () => {
     expect(readFileSync(join(outside, 'precious'), 'utf8')).toBe('kept');
   });
 
-  test.each(['', '.', '..', '../other', 'a/b', '/etc'])('refuses %j: it is no id', async (id) => {
+  test.each(['', '.', '..', '../other', 'a/b', '/etc'])('refuses %j, which is not an id', async (id) => {
     await open('one');
     await expect(sandboxes().remove(id)).rejects.toEqual(refused(/not a valid sandbox id/));
     await expect(sandboxes().find(id)).rejects.toEqual(refused(/not a valid sandbox id/));
@@ -95,7 +95,7 @@ describe('opening', () => {
       expect(statSync(path).mode & 0o777).toBe(0o700);
   });
 
-  test('again and again gives the same directories: a path never doubles', async () => {
+  test('repeatedly gives the same directories: no part of a path is added twice', async () => {
     const first = await open('one');
     writeFileSync(join(first.work, 'kept'), 'yes');
     for (let n = 0; n < 5; n += 1) {
@@ -107,7 +107,7 @@ describe('opening', () => {
     expect(readFileSync(join(first.work, 'kept'), 'utf8')).toBe('yes');
   });
 
-  test('at once, many times, works', async () => {
+  test('many times at the same moment works', async () => {
     const sandboxes = await Promise.all(Array.from({ length: 20 }, () => open('one')));
     expect(new Set(sandboxes.map((sandbox) => sandbox.work)).size).toBe(1);
   });
@@ -301,7 +301,7 @@ describe('a program', () => {
   test.for([
     ['is killed', 'setInterval(() => {}, 1000)', 'SIGKILL'],
     ['ends by itself', ENDS_WITH_ITS_INPUT, null],
-  ] as const)('that %s takes along what it has started apart from its group', async ([_, rest, signal], context) => {
+  ] as const)('that %s also ends what it started outside its process group', async ([_, rest, signal], context) => {
     if (process.platform !== 'linux') context.skip('only Linux shows the marks of processes, in /proc');
     const { child, member } = await family(rest, APART);
     expect(isAlive(member)).toBe(true);
@@ -326,7 +326,7 @@ describe('a program', () => {
   test.each([
     ['much', 2 ** 16, 1],
     ['little', 1, 100],
-  ])('what it left behind and we cannot end is not listened to for ever: it says %s', async (_, length, everyMs) => {
+  ])('has its output closed after its end, even if a program left behind writes %s', async (_, length, everyMs) => {
     const talker = `setInterval(() => process.stdout.write('x'.repeat(${length})), ${everyMs})`;
     const script = `
       const { THROUGHLINE_MARK: _, ...env } = process.env;

@@ -69,7 +69,7 @@ done`;
     return shownBy(changes());
   };
 
-  test.for(['worktree', 'part of a repository'])('gets nothing read through a link: in a %s', async (where) => {
+  test.for(['worktree', 'part of a repository'])('cannot make git read through a link: in a %s', async (where) => {
     const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
     const { path, secret } = secretFolder();
     const files = { 'p/x': '1\n', 'z/file': '1\n' };
@@ -144,7 +144,7 @@ echo 1 > f; git add f; git commit -qm one; git config filter.x.clean 'touch ${tr
 
 describe('in the repository of a worktree, an agent that works in the repository itself', () => {
   test.for(['info', 'objects', 'refs', 'HEAD', 'packed-refs', 'shallow', 'worktrees/work'])(
-    'shows nothing of this machine by a link: %s',
+    'cannot show files of this machine by a link: %s',
     async (name) => {
       const cwd = repository({});
       const { path, secret } = secretFolder();
@@ -161,7 +161,7 @@ describe('in the repository of a worktree, an agent that works in the repository
     },
   );
 
-  test('cannot have another repository take its place', async () => {
+  test('cannot replace the repository with another one', async () => {
     const [cwd, theirs] = [repository({}), repository({ 'secret.txt': 'theirs' })];
     const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
     rmSync(join(cwd, '.git'), { recursive: true });
@@ -203,7 +203,7 @@ describe('in the repository of a worktree, an agent that works in the repository
     });
   });
 
-  test.for(['elsewhere', 'above'])('cannot have a merge write %s', async (where) => {
+  test.for(['elsewhere', 'above'])('cannot make a merge write to a directory: %s', async (where) => {
     const above = temporaryFolder();
     const cwd = join(above, 'project');
     renameSync(repository({}), cwd);
@@ -215,7 +215,7 @@ describe('in the repository of a worktree, an agent that works in the repository
     expect(readdirSync(elsewhere)).toEqual(before);
   });
 
-  test('has nothing run that settings, includes and hooks name', async () => {
+  test('cannot make git run programs by settings, includes or hooks', async () => {
     const cwd = repository({});
     const trace = join(temporaryFolder(), 'ran');
     const evil = join(cwd, '.git/evil');

@@ -14,7 +14,7 @@ function folder(...files: string[]): string {
   return path;
 }
 
-/** With as much time as a busy machine needs. */
+/** A time limit that is long enough for a busy machine. */
 const found = (root: string, match: string, limits: { most?: number } = {}) =>
   filesIn(localFolder(root), match, { ms: 60_000, ...limits });
 

@@ -335,7 +335,7 @@ describe('the key of the model', () => {
   });
 
   test.each(['/../x', '/v1/../../x', '/%2e%2e/x', '/v1/%2E%2E/..', '/\\..\\x', '//evil.example/x'])(
-    '%s does not leave the path of the model',
+    'a request for %s stays within the path of the model',
     async (path) => {
       await start([], kept(`http://127.0.0.1:${await upstream()}/base`));
       await get(path);

@@ -26,7 +26,7 @@ test.each([
   expect(known).toEqual(count === 0 ? [] : [{ type: 'ssh-ed25519', key: KEY }]);
 });
 
-test('a revoked key is known as such, and a certificate authority is no key of a machine', () => {
+test('a revoked key is recognised, and the key of a certificate authority is not used as a host key', () => {
   const text = `@revoked a.example ssh-ed25519 ${KEY}\n@cert-authority *.example ssh-ed25519 ${KEY}\n`;
   expect(keysIn(text, 'a.example', 22)).toEqual({ known: [], revoked: [{ type: 'ssh-ed25519', key: KEY }] });
 });

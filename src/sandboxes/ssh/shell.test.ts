@@ -38,7 +38,7 @@ test('output that arrives while our process is suspended is kept, also if the pr
   channel.emit('exit', 0);
   await setImmediate();
   source.stdin.write('\n');
-  // Longer than output may be held open after the end of a program.
+  // Longer than the time for which output may stay open after the program has ended.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_200);
   expect(await said).toBe('rest\n');
   expect(await program.ended).toBe(0);

@@ -27,7 +27,7 @@ describe('the fence', () => {
   });
 });
 
-test('a request id stands for one body', () => {
+test('a request id can be repeated only with the same body', () => {
   const hash = canonicalHash({ a: 1, b: 2 });
   expect(() => checkRepeated('r', hash, canonicalHash({ b: 2, a: 1 }))).not.toThrow();
   expect(() => checkRepeated('r', hash, canonicalHash({ a: 1 }))).toThrow(
@@ -44,7 +44,7 @@ test.each([
   expect(chosenAgent({ conversation: 'c', agent, defaultAgent }, last)).toBe(chosen);
 });
 
-test.each(['queued', 'completed', 'interrupted'] as const)('a turn that is %s is not written to', (state) => {
+test.each(['queued', 'completed', 'interrupted'] as const)('nothing can be written to a turn that is %s', (state) => {
   expect(() => begunTurn({ n: 1, state })).toThrow(expect.objectContaining({ code: 'conflict' }));
 });
 

@@ -34,21 +34,21 @@ const MAY_SCAN: readonly RegExp[] = [
   /^SELECT id, process, takes FROM workers/, // one row for each living process
   /^PRAGMA|^SELECT 1 FROM sqlite_schema|sqlite_version/, // about the file
 ];
-/** As much as a walk: most conversations may have the same owner. */
+/** As slow as a full scan: most conversations may have the same owner. */
 const ALL_OF_OWNER = /^SEARCH (c|conversations) .*\(owner=\?\)$/;
 /** There may be thousands of open tasks: waiting for others, or for a person. */
 const readsAllOpen = (step: string, sql: string) =>
   /^SEARCH (t|tasks) USING INDEX tasks_state \(state=\?\)$/.test(step) && /waiting.*asking/.test(sql);
-/** Steps that are no walk over a table of ours. */
+/** Steps that do not scan one of our tables. */
 const HARMLESS = /^SCAN (CONSTANT ROW|pragma_|json_each VIRTUAL|w VIRTUAL|words VIRTUAL TABLE INDEX 0:=)/;
 
-test('no statement of any verb walks over a table: the cost of turn n does not grow with n', async () => {
+test('no statement of any verb scans a whole table: the cost of turn n does not grow with n', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
   const { store } = storeOn(db, { file, clock: CLOCK, busyMs: 1000, boot: 'boot-1' });
   onTestFinished(() => store.close());
   await everyVerb(store);
-  // SQLite takes as long for it as there is to find, in one step: it must not be on this connection, but in the thread.
+  // A search is one step, however many rows it finds: it must run in the thread, and not on this connection.
   expect(db.statements.filter((sql) => sql.includes('MATCH'))).toEqual([]);
   search(db, ANN, 'say', 9);
   const statements = db.statements.filter((sql) => !MAY_SCAN.some((pattern) => pattern.test(sql)));
@@ -61,7 +61,7 @@ test('no statement of any verb walks over a table: the cost of turn n does not g
   expect(walks).toEqual([]);
 });
 
-test('a walk over a table would be found', async () => {
+test('a scan of a whole table would be detected', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
   expect(steps(db, 'SELECT * FROM turns WHERE agent = ?').filter(walksOverTable)).toEqual(['SCAN turns']);
@@ -76,7 +76,7 @@ const FILTERS = [
   { agent: 'a', states: ['failed'], since: 1, until: 9 },
 ] as const;
 
-test('a page of conversations is read in its order from an index, whatever is asked for, and nothing is sorted', async () => {
+test('a page of conversations is read from an index in its order, for every filter, without sorting', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
   onTestFinished(() => db.close());

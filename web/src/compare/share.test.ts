@@ -16,7 +16,7 @@ test.each([
   expect([share.answered.map(({ n }) => n), share.restored, share.missing]).toEqual([answered, restored, missing]);
 });
 
-test('imported turns were restored, and answered by no session here', () => {
+test('imported turns count as restored, and as answered by no session here', () => {
   const turns = [turn(1, 'x', { imported: true, rung: null }), turn(2, 'b')];
   expect(shareOf({ id: 'b', watermark: 2, dropped: 0 }, turns)).toMatchObject({ restored: 1, missing: 0 });
 });

@@ -12,7 +12,7 @@ test.each([
   // It was read while a turn was running, which has ended since.
   ['running', {}, 'idle'],
   ['asks', {}, 'idle'],
-] as const)('read as %s, with %j it is %s', (read, now, state) => {
+] as const)('a conversation read as %s, with %j, is shown as %s', (read, now, state) => {
   expect(stateNow(read, { ...NOTHING, ...now })).toBe(state);
 });
 

@@ -11,10 +11,10 @@ const joined = (newest: Conversation[], touched: ReadonlySet<string> = NONE) => 
 };
 
 describe('the list after its first page was read again', () => {
-  test('one that changed comes up, and the rest stays', () => {
+  test('a changed conversation moves up, and the rest stays', () => {
     expect(joined([row('b', 6), row('e', 5)])).toEqual(['bedca', true]);
   });
-  test('a new one is first', () => {
+  test('a new conversation is first', () => {
     expect(joined([row('f', 6), row('e', 5)])).toEqual(['fedcba', true]);
   });
   test('without an unchanged row in the new page, the rest is read again', () => {
@@ -24,7 +24,7 @@ describe('the list after its first page was read again', () => {
   test('one that has changed and is not found is removed', () => {
     expect(joined([row('f', 6), row('e', 5)], new Set(['c']))).toEqual(['fedba', true]);
   });
-  test('a short page is all there is', () => {
+  test('a page that is not full is the whole list', () => {
     expect(joined([row('e', 5)])).toEqual(['e', false]);
   });
   test('those of the same time are ordered by id', () => {
@@ -36,7 +36,7 @@ describe('the list after its first page was read again', () => {
 
 describe('the next page', () => {
   const asked: string[] = [];
-  /** A server with five conversations, and a list that is read again while the page is on its way. */
+  /** A server with five conversations, and a list that is reloaded while the page is being read. */
   const read = async (...again: Conversation[][]) => {
     asked.length = 0;
     const conversations = async ({ before: end }: { before: { id: string } }) => {
@@ -52,13 +52,13 @@ describe('the next page', () => {
       .join('');
   };
 
-  test('joins a list that was read again meanwhile and ends as before', async () => {
+  test('joins a list that was reloaded meanwhile and still has the same end', async () => {
     useList.setState({ rows: [row('e', 5), row('d', 4)], hasMore: true });
     expect(await read([row('e', 5), row('d', 4)])).toBe('edcba');
     expect(asked).toEqual(['d']);
   });
 
-  test('is read again for a list that ends elsewhere by then', async () => {
+  test('is read again if the list has another end by then', async () => {
     useList.setState({ rows: [row('e', 5), row('d', 4)], hasMore: true });
     expect(await read([row('d', 6), row('e', 5), row('c', 3)])).toBe('decba');
     expect(asked).toEqual(['d', 'c']);

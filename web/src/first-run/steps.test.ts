@@ -11,18 +11,22 @@ const steps = (facts: Partial<StepFacts>) =>
 
 describe('the three steps', () => {
   test.each<[string, Partial<StepFacts>, [number, boolean, boolean]]>([
-    ['nothing was done: what the demo said itself does not count', {}, [0, false, false]],
+    ['nothing was done: the prompts of the demo itself do not count', {}, [0, false, false]],
     ['the codeword runs', { turns: [...demo, { ...told, state: 'running' }] }, [0, false, false]],
     ['the codeword failed', { turns: [...demo, { ...told, state: 'failed' }] }, [0, false, false]],
-    ['the codeword was answered, and its session lives', { turns: [...demo, told], hasLive: true }, [3, false, false]],
+    [
+      'the codeword was answered, and its session is live',
+      { turns: [...demo, told], hasLive: true },
+      [3, false, false],
+    ],
     ['the session has ended', { turns: [...demo, told] }, [3, true, false]],
     [
-      'asked while the session lived: that shows nothing',
+      'asked while the session was live: that proves nothing',
       { turns: [...demo, told, turn(4, QUESTION, 'amber-heron, jade-otter')], hasLive: true },
       [3, false, false],
     ],
     [
-      'asked, and the answer is not here yet',
+      'asked, and the answer has not arrived yet',
       { turns: [...demo, told, turn(4, QUESTION, '', 'running')], endedAfter: 3, hasLive: true },
       [3, true, false],
     ],
@@ -32,12 +36,12 @@ describe('the three steps', () => {
       [3, true, true],
     ],
     [
-      'asked while the session lived, which has ended since: it has to be asked again',
+      'asked while the session was live, which has ended since: it must be asked again',
       { turns: [...demo, told, turn(4, QUESTION, 'amber-heron, jade-otter')], endedAfter: 4 },
       [3, true, false],
     ],
     [
-      'it has forgotten: never ticked',
+      'the agent has forgotten: the last step is not completed',
       { turns: [...demo, told, turn(4, QUESTION, 'I have seen no codewords.')], endedAfter: 3, hasLive: true },
       [3, true, false],
     ],
@@ -45,7 +49,7 @@ describe('the three steps', () => {
     expect(steps(facts)).toEqual({ told: heard, killed, asked });
   });
 
-  test('only in the demo, with a codeword that is one word', () => {
+  test('are shown only in the demo, with a codeword of one word', () => {
     expect(['demo', 'demo-claude', 'demo-2', null].map(isDemo)).toEqual([true, true, false, false]);
     expect(inventCodeword(() => 0.999)).toMatch(/^[a-z]+-[a-z]+-\d\d$/);
   });

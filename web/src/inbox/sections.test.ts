@@ -45,7 +45,7 @@ describe('the sections of the inbox', () => {
     expect([ids(running), ids(changed), ids(resting)]).toEqual([['runs', 'waits'], ['failed'], ['rests']]);
   });
 
-  test('a stranded conversation needs somebody while it has an open turn, and is listed once if it also asks', () => {
+  test('a stranded conversation needs attention while it has an open turn, and is listed once if it also asks', () => {
     const stranded = { reason: 'other_home', message: 'It runs only there.', hint: 'Move it.' } as const;
     const rows = [
       row('rests', { stranded }),
@@ -60,7 +60,7 @@ describe('the sections of the inbox', () => {
     );
   });
 
-  test('nobody is needed for a question that was answered elsewhere, a task that continues, or a dismissed restore', () => {
+  test('a question answered elsewhere, a task that continues and a dismissed restore need no attention', () => {
     const { needs, running, resting } = inbox([row('asks', { state: 'asks' }), row('lost', { state: 'unrestored' })], {
       permissions: [permission('p', 'asks', 'answered'), permission('q', 'gone', 'withdrawn')],
       tasks: [task('t', 'running')],
@@ -79,7 +79,7 @@ describe('the sections of the inbox', () => {
     expect(inbox([row('a', { state: 'asks' })], { permissions, tasks: [task('t')] }).needs).toHaveLength(4);
   });
 
-  test('nothing has changed for somebody who comes for the first time', () => {
+  test('on the first visit nothing is listed as changed', () => {
     expect(inbox([row('a', { updatedAt: 99 })], { seen: null }).changed).toEqual([]);
   });
 
@@ -105,7 +105,7 @@ describe('what was seen', () => {
     expect(firstSeen([row('a', { updatedAt: 7 }), row('b')])).toEqual({ all: 10, each: {} });
   });
 
-  test('does not grow without end, and forgets the oldest', () => {
+  test('is limited in size, and drops the oldest', () => {
     let seen = firstSeen([]);
     for (let n = 1; n <= 600; n += 1) seen = withSeen(seen, { id: `c${n}`, updatedAt: n });
     expect(Object.keys(seen.each)).toHaveLength(500);
@@ -121,7 +121,7 @@ describe('what was seen', () => {
 });
 
 describe('notifications', () => {
-  test('tell once what needs a person now, and what has ended', () => {
+  test('are shown once for what needs a person, and for what has ended', () => {
     const before = inbox([row('a', { state: 'running' }), row('b', { state: 'running' })]);
     const permissions = [permission('p', 'b')];
     const now = inbox([row('a', { state: 'failed', updatedAt: 20 }), row('b', { state: 'asks' })], { permissions });

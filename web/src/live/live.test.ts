@@ -246,7 +246,7 @@ test('a late tab reads missing events in pages, and then follows', async () => {
   expect(world.streams).toHaveLength(1);
 });
 
-test('a leader that does not answer loses the lock to a visible tab; a hidden tab steals no lock', async () => {
+test('a visible tab takes the lock from a leader that does not answer; a hidden tab does not', async () => {
   const world = new World();
   world.say('chat', 1);
   const quick = { pingMs: 10, silentMs: 60, restMs: 20 };

@@ -29,7 +29,7 @@ describe('incremental markdown', () => {
     expect(then.end).toBeGreaterThan(first.end);
   });
 
-  test('only the end is lexed again, however long the text is, also in code', () => {
+  test('only the last block is lexed again, however long the text is, also in code', () => {
     const long = (size: number, unit: string) => lex(NOTHING_LEXED, unit.repeat(size), true);
     const prose = long(2_000, 'A sentence.\n\n');
     expect(prose.text.length - prose.end).toBeLessThan(40);
@@ -49,7 +49,7 @@ describe('incremental markdown', () => {
     expect(lex(lexed, words, false).blocks[0]?.token.raw.trim()).toBe(words.trim());
   });
 
-  test('an open mark at the end is closed while the text is written', () => {
+  test('an unclosed mark at the end is closed while the text is being written', () => {
     const open = lex(NOTHING_LEXED, 'It is **very imp', true);
     expect(JSON.stringify(open.blocks[0]?.token)).toContain('"strong"');
     expect(JSON.stringify(lex(NOTHING_LEXED, 'It is **very imp', false).blocks)).not.toContain('"strong"');

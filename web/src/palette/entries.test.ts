@@ -17,7 +17,7 @@ describe('the palette', () => {
     expect(ranked(words, ['Inbox', 'Tidy the inbox', 'Bin'], (each) => each)).toEqual(titles);
   });
 
-  test('offers actions before conversations, and turns by their words only when some were typed', () => {
+  test('offers actions before conversations, and a search of turns only when words were typed', () => {
     const hit = { conversationId: 'c', key: null, title: 'Old', n: 3, snippet: 'an inbox' };
     const facts = { actions: [action('go.inbox', 'Inbox')], rows: [row('c', 'Inbox zero')], hits: [hit], go: () => {} };
     const shown = (words: string) =>
@@ -45,7 +45,7 @@ describe('the palette', () => {
     ]);
   });
 
-  test('shows few of many conversations', () => {
+  test('shows a limited number of conversations', () => {
     const rows = Array.from({ length: 10_000 }, (_, n) => row(`c${n}`, `Conversation ${n}`));
     const [open] = entriesOf({ words: 'conversation', actions: [], rows, hits: [], go: () => {} });
     expect(open?.items).toHaveLength(8);

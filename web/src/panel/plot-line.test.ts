@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bucketsOf, lineOf, niceTop } from './plot-line.ts';
 
-test('few values are drawn unchanged, many by the largest of each group', () => {
+test('few values are drawn unchanged; of many, the largest of each group is drawn', () => {
   expect(bucketsOf([1, null, 3], 5)).toEqual([1, null, 3]);
   expect(bucketsOf([1, 9, null, null, 2, 3], 3)).toEqual([9, null, 3]);
   expect(

@@ -48,10 +48,10 @@ describe('how a question ended', () => {
 
 describe('which press answers', () => {
   test.each([
-    ['a click on a card that has been there', { at: 600, repeats: false }, 600, true],
+    ['a click on a card that has been visible long enough', { at: 600, repeats: false }, 600, true],
     ['a press that began before the card was ready, and ended after', { at: 400, repeats: false }, 900, false],
     ['a held key, at any time', { at: 5_000, repeats: true }, 5_000, false],
-    ['a screen reader, which presses nothing', null, 700, true],
+    ['a screen reader, which sends no press', null, 700, true],
     ['a screen reader in the first half second', null, 300, false],
   ])('%s', (_name, press, now, answers) => {
     expect(mayAnswer(0, press, now)).toBe(answers);

@@ -39,7 +39,7 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     'warn Restored in part: Process was killed · rebuilt by transcript · 214 carried, 12 dropped · counted · 0 model calls · 1.2 s',
   ],
   [
-    'why the first way failed',
+    'the reason why the first step failed',
     {},
     { tried: tried('the session file is gone.') },
     'good Restored: The session file is gone · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
@@ -104,7 +104,7 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     { rung: 'fresh', proof: 'none', carried: 0, dropped: 214 },
     'warn Fresh: Process had ended · without the history · 0 carried, 214 dropped · not proved · 0 model calls · 1.2 s',
   ],
-  ['a live session is no seam', {}, { rung: 'live', proof: 'proved' }, null],
+  ['a live session has no seam', {}, { rung: 'live', proof: 'proved' }, null],
   ['a first session has nothing to restore', { previous: null }, { rung: 'new', carried: 0 }, null],
   ['nothing is known', { receipts: [] }, {}, null],
 ];
@@ -115,13 +115,13 @@ test.each(CASES)('%s', (_name, facts, receipt, said) => {
   expect(seam && `${seam.tone} ${seam.verdict}: ${seam.words.join(' · ')}`).toBe(said);
 });
 
-test('a warm-up made the seam if the turn itself found a live session', () => {
+test('if a turn found a live session, the seam is from the warm-up before it', () => {
   const warm: Receipt = { ...RECEIPT, turn: null, rung: 'rehydrate', proof: 'proved' };
   const seam = seamOf({ ...FACTS, receipts: [warm, { ...RECEIPT, rung: 'live' }] });
   expect(seam?.receipt).toBe(warm);
 });
 
-test('what a session was told is checked by its hash: the text of a transcript, the JSON of a prompt', async () => {
+test('what was sent to a session is verified by its hash: the text of a transcript, the JSON of a prompt', async () => {
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const content: Prompt = [{ type: 'text', text: 'Grüße 🦅' }];
   const prompt = { as: 'prompt', turn: 1, content, sha256: sha256(JSON.stringify(content)) } as const;

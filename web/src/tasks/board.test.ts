@@ -49,11 +49,11 @@ test.each([
   expect(dotsOf(task(state))).toEqual(dots);
 });
 
-test('many iterations have no dots', () => {
+test('no dots are shown for many iterations', () => {
   expect(dotsOf(task('running', { maxIterations: 50 }))).toBeNull();
 });
 
-test('of two budgets, the one that is spent most counts', () => {
+test('of two budgets, the one with the larger spent share is shown', () => {
   expect(spentShare(task('running'))).toBeNull();
   const progress = { iteration: 1, spent: { ...NO_USAGE, costMicros: 500, inputTokens: 90 } };
   expect(spentShare(task('running', { budget: { costMicros: 1_000, tokens: 100 }, progress }))).toBe(0.9);

@@ -15,7 +15,7 @@ const how = (signal = new AbortController().signal, open: OpenParts = new Map())
 
 const typed = (text: string): Sought => ({ text, isWords: false });
 
-test('every turn is searched, those at the end first, and large and small letters are the same', async () => {
+test('every turn is searched, the last ones first, ignoring case', async () => {
   const steps = await Array.fromAsync(findTurns({ turns, records }, 'c', typed('osprey'), how()));
   expect(steps.map(({ from }) => from)).toEqual([251, 51, 1]);
   expect(steps[0]?.turns).toEqual([300, 450]);
@@ -27,14 +27,14 @@ test('prompts are searched as well', async () => {
   expect(steps.at(-1)?.turns).toEqual([77]);
 });
 
-test('what came from the search is found word by word, in the whole turn', async () => {
+test('words from the search page are found separately, in the whole turn', async () => {
   const found = async (text: string, isWords: boolean) =>
     (await Array.fromAsync(findTurns({ turns, records }, 'c', { text, isWords }, how()))).at(-1)?.turns;
   expect(await found('osprey prompt 30', true)).toEqual([300]);
   expect(await found('osprey prompt 300', false)).toEqual([]);
 });
 
-test('thoughts are searched, and of tools the line, the command and the output, also in a turn that runs', async () => {
+test('thoughts and the title, command and output of tools are searched, also in a running turn', async () => {
   const tool = { type: 'tool', id: 't', kind: 'execute', status: 'completed', target: null } as const;
   const said: Record<number, RecordPart> = {
     3: { type: 'thought', text: 'The kestrel may be meant.' },
@@ -42,7 +42,7 @@ test('thoughts are searched, and of tools the line, the command and the output, 
     5: { ...tool, name: 'Run', input: { other: 'kestrel' }, output: 'found a KESTREL' },
     6: { ...tool, name: 'Run', input: { other: 'kestrel' }, output: 'nothing' },
   };
-  // A page of large values is short.
+  // A page of large values has few rows.
   const shortly = async (_id: string, { after = 0 }: { after?: number } = {}) => {
     const n = after + 1;
     return (n > 450 ? [] : [{ n, parts: said[n] === undefined ? [] : [said[n]] }]) as never;
@@ -54,7 +54,7 @@ test('thoughts are searched, and of tools the line, the command and the output, 
   expect(steps.at(-1)?.turns).toEqual([3, 4, 5, 450]);
 });
 
-test('a search that nobody wants any more stops', async () => {
+test('an aborted search stops', async () => {
   const stop = new AbortController();
   stop.abort();
   expect(await Array.fromAsync(findTurns({ turns, records }, 'c', typed('x'), how(stop.signal)))).toEqual([]);

@@ -16,7 +16,7 @@ test('a change of a file has its lines with signs and numbers', () => {
   expect(changeOf(pieces)).toEqual({ added: 2, removed: 1 });
 });
 
-test('what was printed stands between changes, in its order', () => {
+test('printed text and changes stay in their order', () => {
   const pieces = piecesOf('before\n[diff a, line 1]\n+x\nafter\n[diff <b>, line 2]\n-y');
   expect(pieces.map((piece) => (piece.kind === 'diff' ? piece.path : piece.text))).toEqual([
     'before',
@@ -34,7 +34,7 @@ test.each([
   expect(piecesOf(output)).toEqual([{ kind: 'text', text }]);
 });
 
-test('nothing printed is nothing shown', () => {
+test('nothing is shown if nothing was printed', () => {
   expect(piecesOf('\n\n')).toEqual([]);
   expect(changeOf([])).toBeNull();
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { formatMark } from '../../../core/process.ts';
 import { RemotePrograms } from './remote-programs.ts';
 
-test('of the processes that a dead starter has left, the program is found, and not a tool of it', async () => {
+test('of the processes left by a dead starter, only the program is found, and not its tools', async () => {
   const from = (id: string, pid: number) =>
     formatMark(id, { place: 'here', process: { pid, started: '1', boot: 'b', namespace: 'n' } });
   // As the shell lists them: 1003 comes before 998.

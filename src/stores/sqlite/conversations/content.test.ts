@@ -17,7 +17,7 @@ import {
 
 const LONG = 'long '.repeat(20_000);
 
-test('a long string is stored once per owner, however often it is said and forked', async () => {
+test('a long string is stored once per owner, however often it is used and forked', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openAt(file);
   const { conversation, turn, holder } = await begun(store);
@@ -31,7 +31,7 @@ test('a long string is stored once per owner, however often it is said and forke
   expect(count(file, 'contents')).toBe(2);
 });
 
-test('a short string is stored where it is said', async () => {
+test('a short string is stored in the row that uses it', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openAt(file);
   await enqueue(store, await newConversation(store), { prompt: prompt('x'.repeat(8000)) });

@@ -20,7 +20,7 @@ class Home {
   readonly file = join(temporaryFolder(), 'store.db');
   now = 1_000_000;
 
-  /** `ahead`: its clock is so much later. */
+  /** `ahead`: how many milliseconds its clock is ahead. */
   async open(ahead = 0): Promise<Store> {
     const clock = { ...CLOCK, now: () => this.now + ahead };
     const store = await openSqliteStore({ file: this.file, clock, boot: 'boot-1' });
@@ -28,7 +28,7 @@ class Home {
     return store;
   }
 
-  /** What is in the file, past the store. */
+  /** Reads the file directly, not through the store. */
   count(sql: string): number {
     const db = new DatabaseSync(this.file, { readOnly: true });
     const { count } = db.prepare(`SELECT count(*) AS count FROM ${sql}`).get() as { count: number };
@@ -41,7 +41,7 @@ class Home {
   }
 }
 
-/** How often others could write before the work was done. Until then, `look` finds nothing. */
+/** Counts the other writes that were possible before the work was done. Until then, `look` finds nothing. */
 async function writesBeside(store: Store, work: Promise<unknown>, look: () => Promise<unknown[]>): Promise<number> {
   let isDone = false;
   work.finally(() => {
@@ -91,7 +91,7 @@ test('a long conversation is imported, forked and erased in steps, and others wr
   expect(await writesBeside(store, erasing, gone)).toBeGreaterThan(3);
 });
 
-test('a copy whose key was taken meanwhile leaves nothing', async () => {
+test('a copy leaves nothing behind if its key was used by another conversation in the meantime', async () => {
   const home = new Home();
   const store = await home.open();
   const importing = codeOf(store.importConversation(ANN, spec({ key: 'long' }), HISTORY));
@@ -104,7 +104,7 @@ test('a copy whose key was taken meanwhile leaves nothing', async () => {
   ]);
 });
 
-test('what was not copied to its end is removed, but not while it may still grow', async () => {
+test('an incomplete copy is removed, but not while it may still be in progress', async () => {
   const home = new Home();
   const store = await home.open();
   const importing = codeOf(store.importConversation(ANN, spec({ key: 'long' }), HISTORY));
@@ -128,7 +128,7 @@ test('what was not copied to its end is removed, but not while it may still grow
   expect(await later.importConversation(ANN, spec({ key: 'long' }), HISTORY)).toMatchObject({ head: TURNS });
 });
 
-test('a copy that is given up while it grows ends, and leaves nothing', async () => {
+test('a copy that another process removes as abandoned is interrupted, and leaves nothing behind', async () => {
   const home = new Home();
   const store = await home.open();
   const importing = codeOf(store.importConversation(ANN, spec({ key: 'long' }), HISTORY));
@@ -139,7 +139,7 @@ test('a copy that is given up while it grows ends, and leaves nothing', async ()
   expect([home.count('turns'), home.count('sessions'), home.count('conversations')]).toEqual([0, 0, 0]);
 });
 
-test('what was not erased to its end is erased by the next process that opens the store', async () => {
+test('an incomplete erase is finished by the next process that opens the store', async () => {
   const home = new Home();
   const store = await home.open();
   const { id } = await store.importConversation(ANN, spec({ key: 'long' }), HISTORY);

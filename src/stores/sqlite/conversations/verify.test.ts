@@ -32,7 +32,7 @@ test('a payload can be erased, and the chain still be checked', async () => {
   db.close();
 });
 
-test('a chain that was computed again fits, and only a head that was kept elsewhere shows it', async () => {
+test('a recomputed chain is valid in itself, and only a head that was kept elsewhere reveals it', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openAt(file);
   const { conversation, turn, holder } = await begun(store);
@@ -46,7 +46,7 @@ test('a chain that was computed again fits, and only a head that was kept elsewh
 
 const LARGE = 1_100_000;
 
-test('large events are checked and erased one after another, so that nobody waits for all of them', async () => {
+test('large events are verified and erased one after another, so that other work can run in between', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1_000 });
   const { store, queue } = storeOn(db, { file, clock: CLOCK, busyMs: 1_000, boot: 'boot-1' });
@@ -87,7 +87,7 @@ test('large events are checked and erased one after another, so that nobody wait
   await store.close();
 });
 
-/** What somebody can do who may write the database: another payload, and every link after it made to fit. */
+/** What a person with write access to the database can do: change a payload and recompute every later link. */
 function forge(file: string, conversation: string, before: string, after: string): void {
   const db = new DatabaseSync(file);
   const rows = db

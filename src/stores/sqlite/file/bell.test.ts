@@ -9,7 +9,7 @@ import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
 import { BatchNews } from './write-queue.ts';
 
-test('another process is notified, every time', async () => {
+test('another process is notified of every commit', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const listener = new Child(file, 'listen', 'listener');
   await listener.line(0);
@@ -19,7 +19,7 @@ test('another process is notified, every time', async () => {
   for (let i = 1; i <= 30; i += 1) {
     writer.tell();
     await writer.line(i);
-    // Without the bell, this line would not come.
+    // Without the bell, this line would not be printed.
     let heard: unknown;
     do {
       lines += 1;
@@ -48,7 +48,7 @@ test('a bell whose file was deleted notifies again', async () => {
   stop();
 });
 
-test('a listener makes the file again that was deleted, although nobody commits anything', async () => {
+test('a listener creates a deleted file again, also without a commit', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openAt(file);
   const stop = store.listen(() => {});
@@ -84,7 +84,7 @@ test('a bell that is closed right after a commit notifies first, and never again
   expect(existsSync(file)).toBe(false);
 });
 
-test('where the file cannot be watched at all, the poll finds what is new', async () => {
+test('if the file cannot be watched, polling finds new commits', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const [store, other] = [await openAt(file), await openAt(file)];
   const id = await newConversation(store);
@@ -96,7 +96,7 @@ test('where the file cannot be watched at all, the poll finds what is new', asyn
   expect(await heard).toEqual([id]);
 });
 
-test('a listener may stop while it is called, and another begin: nothing of what comes then is missed', async () => {
+test('a listener may stop during its call and another one start: the new one misses no later commit', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const [store, other] = [await openAt(file), await openAt(file)];
   const id = await newConversation(store);

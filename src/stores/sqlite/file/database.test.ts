@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { CLOCK, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { openDatabase } from './open.ts';
 
-test('a row has the columns of its table, also of one that has got another since', async () => {
+test('a row has the columns of its table, also after a column was added', async () => {
   const db = await openDatabase({ file: join(temporaryFolder(), 'store.db'), boot: 'b', clock: CLOCK, busyMs: 1_000 });
   onTestFinished(() => db.close());
   db.script("CREATE TABLE notes (no INTEGER PRIMARY KEY, text TEXT); INSERT INTO notes (text) VALUES ('one')");

@@ -30,7 +30,7 @@ test('a stored value that is not JSON is damage', () => {
   expect([quoting?.code, quoting?.cause]).toEqual(['storage_damaged', undefined]);
 });
 
-test('what is no fault of the storage stays what it is', () => {
+test('errors that do not come from the storage are not changed', () => {
   expect(storageFault(sqliteError(1))).toBeNull();
   expect(storageFault(sqliteError(19))).toBeNull();
   expect(storageFault(new TypeError('bug'))).toBeNull();

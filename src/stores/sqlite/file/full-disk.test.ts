@@ -5,7 +5,7 @@ import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { ANN, allEvents, codeOf, enqueue, newConversation, prompt } from '../../../../test/contracts/store/world.ts';
 
-test('on a full disk nothing acknowledged is lost, reading continues, and writing when there is room', async (context) => {
+test('on a full disk no acknowledged write is lost, reading works, and writing works again when there is space', async (context) => {
   const disk = smallDisk(context);
   const store = await openAt(join(disk, 'store.db'));
   const id = await newConversation(store);
@@ -29,7 +29,7 @@ test('on a full disk nothing acknowledged is lost, reading continues, and writin
   expect((await store.verify(ANN, id)).broken).toBeNull();
 });
 
-test('a store that is opened on a full disk reads, also what was not yet moved out of the log, and writes when there is room', async (context) => {
+test('a store opened on a full disk can be read, including its log, and written when there is space', async (context) => {
   const disk = smallDisk(context);
   const file = join(disk, 'store.db');
   const store = await openAt(file);
@@ -53,12 +53,12 @@ test('a store that is opened on a full disk reads, also what was not yet moved o
   const [turns, added] = await Promise.all([again.turns(ANN, id, { after: 0, limit: 9 }), enqueue(again, id)]);
   expect(added.n).toBe(2);
   expect([1, 2]).toContain(turns.length); // read before it, or after it
-  const other = await openAt(file); // it does not keep others out any more
+  const other = await openAt(file); // it no longer blocks other processes
   expect(await other.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(2);
   expect((await other.verify(ANN, id)).broken).toBeNull();
 });
 
-test('a disk that is full from the start is said, and opens when there is room', async (context) => {
+test('a disk that is full from the start is reported, and the store opens when there is space', async (context) => {
   const disk = smallDisk(context);
   const filler = join(disk, 'filler');
   writeFileSync(filler, Buffer.alloc(statfsSync(disk).bavail * statfsSync(disk).bsize));

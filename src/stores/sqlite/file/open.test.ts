@@ -18,7 +18,7 @@ import { Database } from './database.ts';
 import { openDatabase } from './open.ts';
 import { CURRENT, schemaVersion } from './upgrade.ts';
 
-test('a missing directory and file are made for this user alone', async () => {
+test('a missing directory and file are created with access for this user only', async () => {
   const file = join(temporaryFolder(), 'deep', 'er', 'store.db');
   const store = await openAt(file);
   await newConversation(store);
@@ -27,7 +27,7 @@ test('a missing directory and file are made for this user alone', async () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test('it writes ahead, syncs fully and keeps foreign keys', async () => {
+test('the database uses a write-ahead log, full sync and foreign keys', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 10_000 });
   onTestFinished(() => db.close());
@@ -49,7 +49,7 @@ test.each([
   expect(readdirSync(folder)).toEqual(['notes.txt']);
 });
 
-test('a lock of another process is waited for, whichever step of opening a new file meets it', async () => {
+test('opening a new file waits for a lock of another process at every step', async () => {
   const steps = { one: Database.prototype.one, script: Database.prototype.script };
   onTestFinished(() => void Object.assign(Database.prototype, steps));
   for (let [busyAt, count] = [1, 1]; count >= busyAt; busyAt += 1) {
@@ -70,7 +70,7 @@ test('a lock of another process is waited for, whichever step of opening a new f
   }
 });
 
-test('a file that was put in its place while it was being opened is the one that is used', async () => {
+test('if the file is replaced while it is being opened, the new file is used', async () => {
   const file = join(temporaryFolder(), 'store.db');
   await (await openAt(file)).close();
   const restored = await openAt(`${file}.new`);
@@ -170,7 +170,7 @@ test('many handles of one process that open a new file at once all succeed', asy
 
 const NOBODY = 65_534;
 
-/** Root may write everything: for it, another user is played. */
+/** Root may write everything, so the test runs as another user. */
 async function asOrdinaryUser<T>(context: TestContext, act: () => Promise<T>): Promise<T> {
   if (process.geteuid === undefined) return context.skip('this system has no file permissions of this kind');
   if (process.geteuid() !== 0) return act();
@@ -182,7 +182,7 @@ async function asOrdinaryUser<T>(context: TestContext, act: () => Promise<T>): P
   }
 }
 
-test('a database that another process makes between two looks is not taken for another program’s', async () => {
+test('a database that another process creates between two checks is not mistaken for that of another program', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const look = Database.prototype.one;
   let refused: unknown = null;

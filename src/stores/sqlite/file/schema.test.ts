@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 
-test('every table says whose each row is', async () => {
+test('every table has a column for the owner of a row', async () => {
   const file = join(temporaryFolder(), 'store.db');
   await openAt(file);
   const db = new DatabaseSync(file, { readOnly: true });

@@ -31,7 +31,7 @@ function site() {
   return { file, open, pass };
 }
 
-test('a boot whose wall clock is years behind runs at once what waits, and waits a minute at most for a lease', async () => {
+test('if the wall clock is years behind after a reboot, waiting turns run at once, and an old lease ends within a minute', async () => {
   const { open, pass } = site();
   const before = await open('first', 60 * YEAR_MS, 1_000);
   const held = await begun(before);
@@ -61,7 +61,7 @@ test('the processes of a boot have one time, also when the wall clock was set be
   expect((await first.holdings('ann', 9))[0]?.leftMs).toBe(0);
 });
 
-test('the leases that an older version left are over, and what waited keeps its order', async () => {
+test('leases of an older version have ended, and waiting turns keep their order', async () => {
   const { file, open } = site();
   const first = await open('boot', YEAR_MS, 5_000);
   const held = await begun(first);

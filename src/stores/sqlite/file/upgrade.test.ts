@@ -39,7 +39,7 @@ test('an older database is upgraded, and a copy of it is kept beside it', async 
   kept.close();
 });
 
-test('a new database has no copy, and a copy that is there is kept', async () => {
+test('no copy of a new database is made, and an existing copy is kept', async () => {
   const folder = temporaryFolder();
   await (await openAt(join(folder, 'new.db'))).close();
   expect(readdirSync(folder).filter((name) => name.includes('schema'))).toEqual([]);
@@ -77,7 +77,7 @@ test('several processes that open an older database at once all succeed', async 
   expect((await store.listConversations(ANN, { limit: 9 })).map(({ id }) => id)).toEqual(expect.arrayContaining(names));
 });
 
-test('looking at an older database changes nothing, also while another process uses it', async () => {
+test('reading an older database without an upgrade changes nothing, also while another process uses it', async () => {
   const file = older();
   const before = readFileSync(file);
   const child = new Child(file, 'hold', 'old');
@@ -94,7 +94,7 @@ test('looking at an older database changes nothing, also while another process u
   expect(readdirSync(join(file, '..')).filter((name) => name.includes('schema'))).toEqual([]);
 });
 
-test('looking at a current database is using it', async () => {
+test('a current database that is opened for reading can be written as well', async () => {
   const file = join(temporaryFolder(), 'store.db');
   await (await openAt(file)).close();
   const { store, notes } = await lookAt(file);
@@ -102,7 +102,7 @@ test('looking at a current database is using it', async () => {
   expect(await codeOf(newConversation(store))).toBeNull();
 });
 
-test('a process whose database a newer version has upgraded writes and reads no more', async () => {
+test('a process stops reading and writing when a newer version has upgraded its database', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const reasons: (Reason | null)[] = [];
   const health = { report: (_: string, reason: Reason | null) => void reasons.push(reason), reasons: () => [] };

@@ -69,7 +69,7 @@ test('verbs of the same moment share one commit', async () => {
   expect(queue.commits - before).toBe(1);
 });
 
-test('one after the other, each has its own commit', async () => {
+test('verbs that run one after the other have separate commits', async () => {
   const { store, queue } = await opened();
   const id = await newConversation(store);
   const before = queue.commits;
@@ -95,7 +95,7 @@ test('a turn does not wait for verbs to collect, unless other conversations writ
   expect([await waits('a'), await waits('b')]).toEqual([true, true]);
 });
 
-test('what a turn writes in one go shares one commit, also when it waits for other promises in between', async () => {
+test('consecutive writes of a turn share one commit, also when it awaits other promises in between', async () => {
   const { queue, clock } = await opened();
   clock.step(0); // every commit is a recent one
   const writes = () => queue.write((tx) => tx.moved('a', null), 'a');
@@ -107,7 +107,7 @@ test('what a turn writes in one go shares one commit, also when it waits for oth
   expect(queue.commits - before).toBe(1);
 });
 
-test('a refused verb costs the others of its commit nothing', async () => {
+test('a refused verb does not affect the other verbs of its commit', async () => {
   const { store, queue, clock } = await opened();
   const id = await newConversation(store);
   const before = queue.commits;
@@ -120,11 +120,11 @@ test('a refused verb costs the others of its commit nothing', async () => {
   expect((await store.turns(ANN, id, { after: 0, limit: 9 })).map(({ n }) => n)).toEqual([1, 2]);
 });
 
-test('a flood of verbs is not one commit that stops everything else', async () => {
+test('very many verbs are split into several commits, so that other work continues', async () => {
   const { store, queue, clock } = await opened();
   const { turn, fence } = await begun(store);
   const before = queue.commits;
-  // Every look at the time takes two milliseconds, and so does every verb: five of them are as many as a batch takes.
+  // Every reading of the clock, and so every verb, takes two milliseconds: a batch has time for five of them.
   clock.step(2);
   const all = Promise.all(Array.from({ length: 40 }, (_, i) => store.commit(fence, 1 + i, [update(turn.id, 'x')])));
   let turns = 0;
@@ -139,7 +139,7 @@ test('a flood of verbs is not one commit that stops everything else', async () =
   expect(turns).toBeGreaterThanOrEqual(queue.commits - before);
 });
 
-test('while another process holds the lock nothing blocks, and what comes meanwhile shares one commit', async () => {
+test('the event loop is not blocked while another process holds the lock, and all waiting verbs share one commit', async () => {
   const { store, queue, file, clock } = await opened(600_000);
   const id = await newConversation(store);
   const unlock = lock(file);
@@ -157,7 +157,7 @@ test('while another process holds the lock nothing blocks, and what comes meanwh
   expect(queue.commits - before).toBe(1);
 });
 
-test('a lock that is held too long is storage_busy for all who wait, and work continues when it is free', async () => {
+test('a lock that is held too long fails all waiting verbs with storage_busy, and work continues when it is free', async () => {
   const { store, file } = await opened(150);
   const id = await newConversation(store);
   const unlock = lock(file);
@@ -169,7 +169,7 @@ test('a lock that is held too long is storage_busy for all who wait, and work co
   expect((await enqueue(store, id)).n).toBe(1);
 });
 
-test('when there is no room all of a commit are refused, reading continues, and writing when there is room', async () => {
+test('on a full disk all verbs of a commit are refused, reading works, and writing works again when there is space', async () => {
   const { store, db, clock } = await opened();
   const id = await newConversation(store);
   const pages = db.one<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0;
@@ -185,7 +185,7 @@ test('when there is no room all of a commit are refused, reading continues, and 
   expect((await allEvents(store, id)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
 });
 
-test('a bug in one verb reaches its caller as it is, and nobody else', async () => {
+test('an unexpected error in one verb is thrown unchanged to its caller, and to no other', async () => {
   const { store, queue } = await opened();
   const id = await newConversation(store);
   const bug = queue.write(() => {

@@ -29,7 +29,7 @@ async function killed(): Promise<{ file: string; whole: Buffer }> {
   return { file, whole: readFileSync(checkpointed) };
 }
 
-test('a data file whose checkpoint was killed at any page is whole with its log, and cut without it', async () => {
+test('a data file whose checkpoint was interrupted at any page is complete with its log, and cut without it', async () => {
   const { file, whole } = await killed();
   const pages = whole.length / PAGE;
   expect(pages).toBeGreaterThan(50);
@@ -54,7 +54,7 @@ test('a data file whose checkpoint was killed at any page is whole with its log,
   }
 });
 
-test('whoever opens a data file that was cut is told at once', async () => {
+test('opening a cut data file fails at once', async () => {
   const { file, whole } = await killed();
   writeFileSync(file, whole);
   writeFileSync(`${file}-wal`, '');

@@ -26,7 +26,7 @@ async function refusal(write: Promise<unknown>): Promise<{ code: string; message
 test.each([
   ['deleted', (file: string) => rmSync(file)],
   ['moved with its directory', (file: string) => renameSync(dirname(file), `${dirname(file)}-moved`)],
-])('nothing is acknowledged into a data file that was %s; it can still be read', async (_what, take) => {
+])('no write is acknowledged when the data file was %s; it can still be read', async (_what, take) => {
   const { file, store, id } = await used();
   take(file);
   for (let i = 0; i < 3; i += 1) {
@@ -42,7 +42,7 @@ test.each([
 test.each([
   ['data file', ''],
   ['log', '-wal'],
-])('nothing is acknowledged after the %s was cut in its place', async (_what, ending) => {
+])('no write is acknowledged after the %s was truncated', async (_what, ending) => {
   const { file, store, id } = await used();
   await enqueue(store, id);
   const path = `${file}${ending}`;
@@ -56,7 +56,7 @@ test.each([
   expect(await codeOf(store.check())).toBe('storage_gone');
 });
 
-test('a read that meets what was cut off says that, and not that it is damaged', async () => {
+test('a read of a truncated part reports the truncation, and not damage', async () => {
   const { file, store, id } = await used();
   for (let i = 0; i < 20; i += 1) await enqueue(store, id, { prompt: prompt(`${i} `.repeat(3_000)) });
   await store.close();
@@ -65,7 +65,7 @@ test('a read that meets what was cut off says that, and not that it is damaged',
   expect(await codeOf(again.turns(ANN, id, { after: 0, limit: 99 }))).toBe('storage_gone');
 });
 
-test('who can only read the data notices as well that its file is gone', async () => {
+test('a missing data file is also detected by a process that can only read it', async () => {
   const { file, store } = await used();
   await store.close();
   const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
@@ -79,7 +79,7 @@ test('who can only read the data notices as well that its file is gone', async (
   await reader.check();
 });
 
-test('it continues when the same file is back, and says of another one that a restart is needed', async () => {
+test('work continues when the same file is back; for another file a restart is required', async () => {
   const { file, store, id } = await used();
   renameSync(file, `${file}.kept`);
   expect(await codeOf(enqueue(store, id))).toBe('storage_gone');
@@ -94,7 +94,7 @@ test('it continues when the same file is back, and says of another one that a re
   expect((await enqueue(store, id)).n).toBe(1);
 });
 
-test('who looks while the data file is away makes no new one, and leaves its log alone', async () => {
+test('reading or opening while the data file is missing creates no new file and does not change its log', async () => {
   const { file, store, id } = await used();
   const log = statSync(`${file}-wal`);
   renameSync(file, `${file}.kept`);
@@ -109,7 +109,7 @@ test('who looks while the data file is away makes no new one, and leaves its log
   expect((await enqueue(store, id)).n).toBe(1);
 });
 
-test('a log that was deleted is noticed as well, and a normal end saves what was in it', async () => {
+test('a deleted log is detected as well, and closing normally saves its content', async () => {
   const { file, store, id } = await used();
   rmSync(`${file}-wal`);
   const { code, hint } = await refusal(enqueue(store, id));
@@ -119,7 +119,7 @@ test('a log that was deleted is noticed as well, and a normal end saves what was
   expect((await (await openAt(file)).findConversation(ANN, id))?.id).toBe(id);
 });
 
-test('a file that disappears during the commit is noticed before anybody is told', async () => {
+test('a file that disappears during a commit is detected before the commit is acknowledged', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
   const { store, queue } = storeOn(db, { file, clock: CLOCK, busyMs: 1000, boot: 'boot-1' });
@@ -143,7 +143,7 @@ test('a file that is reached through a link is watched where it is', async () =>
   expect(await codeOf(enqueue(store, id))).toBe('storage_gone');
 });
 
-test('whoever watches the health is told, also while nobody writes, and when the file is back', async () => {
+test('a missing file is reported to the health, also without writes, and its return as well', async () => {
   const file = join(temporaryFolder(), 'store.db');
   let reason: Reason | null = null;
   const health = {

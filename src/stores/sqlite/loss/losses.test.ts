@@ -13,7 +13,7 @@ import { asRestored } from './losses.ts';
 
 const newFile = () => join(temporaryFolder(), 'store.db');
 
-/** The files as they are while a store is open: what a kill leaves, a moment after the last commit. */
+/** A copy of the files while the store is open: the state after a kill right after the last commit. */
 async function killed(file: string): Promise<string> {
   await new Promise(setImmediate);
   const copy = newFile();
@@ -68,7 +68,7 @@ test('a log that was cut after a kill is noticed, with the conversations and wha
   expect((await again.findConversation(ANN, whole))?.key).toBe('whole');
 });
 
-test('what is missing stays said after new events took its numbers, until somebody accepts it', async () => {
+test('a loss stays reported after new events reuse its numbers, until somebody acknowledges it', async () => {
   const file = newFile();
   const store = await openAt(file);
   const id = await newConversation(store);
@@ -87,7 +87,7 @@ test('what is missing stays said after new events took its numbers, until somebo
   expect(await (await openAt(copy)).losses()).toEqual([]);
 });
 
-test('an older database that is only looked at is compared as well', async () => {
+test('an older database that is opened without an upgrade is compared as well', async () => {
   const file = newFile();
   writeOlder(file, CURRENT - 1);
   const db = new DatabaseSync(file, { readOnly: true });
@@ -158,7 +158,7 @@ test('a lost commit without an event is noticed: the revoked key would be valid 
   expect(await again.losses()).toMatchObject([{ kind: 'tail', events: 0, changes: 1, conversations: [] }]);
 });
 
-test('a new data file in place of one that is gone says so', async () => {
+test('a new data file in place of a missing one is reported', async () => {
   const file = newFile();
   const store = await openAt(file);
   const id = await newConversation(store);
@@ -171,7 +171,7 @@ test('a new data file in place of one that is gone says so', async () => {
   ]);
 });
 
-test('a restored file has lost nothing, and is another log than before', async () => {
+test('restoring a backup is not reported as a loss, and starts a new log', async () => {
   const { file, log } = await withOlderCopy();
   cpSync(`${file}.old`, file);
   asRestored(file);
@@ -200,7 +200,7 @@ test.each([
   expect(await (await openAt(copy)).losses()).toHaveLength(1);
 });
 
-test('more events than the mark has room for wrap around, and the last are named', async () => {
+test('if there are more events than fit into the mark, the oldest are overwritten and the last are reported', async () => {
   const file = newFile();
   const store = await openAt(file);
   const id = await newConversation(store);

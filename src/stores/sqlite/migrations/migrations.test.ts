@@ -5,7 +5,7 @@ import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folde
 import { CURRENT_SCHEMA } from './current.ts';
 import { MIGRATIONS } from './list.ts';
 
-test('a new database is what all migrations make of an empty one', () => {
+test('a new database equals an empty one after all migrations', () => {
   const hint = 'write it again with "node scripts/sqlite-schema.ts"';
   const byMigrations = contentOf(MIGRATIONS);
   const byScript = contentOf([CURRENT_SCHEMA]);
@@ -41,7 +41,7 @@ function logOf(db: DatabaseSync): unknown {
   return db.prepare("SELECT value FROM facts WHERE name = 'log'").get()?.value;
 }
 
-test('a prompt that only the record of its turn had is the turn’s', async () => {
+test('a prompt that was stored only in the record of a turn is moved to the turn', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const old = new DatabaseSync(file, { enableForeignKeyConstraints: false });
   for (const sql of MIGRATIONS.slice(0, 7)) old.exec(sql);
@@ -67,7 +67,7 @@ test('a prompt that only the record of its turn had is the turn’s', async () =
   db.close();
 });
 
-test('sessions of before storages were known go by the name of their agent', async () => {
+test('sessions from before storages were recorded get the name of their agent as storage', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const old = new DatabaseSync(file, { enableForeignKeyConstraints: false });
   for (const sql of MIGRATIONS.slice(0, 3)) old.exec(sql);
@@ -86,7 +86,7 @@ test('sessions of before storages were known go by the name of their agent', asy
   db.close();
 });
 
-test('sessions that crashes left living are dormant, but for those of trackers and of turns that have not ended', async () => {
+test('sessions that a crash left live become dormant, except those of trackers and of turns that have not ended', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const old = new DatabaseSync(file, { enableForeignKeyConstraints: false });
   for (const sql of MIGRATIONS.slice(0, 18)) old.exec(sql);

@@ -35,7 +35,7 @@ test('a value that is not JSON is found in every column that holds JSON', async 
   expect(unnoticed).toEqual([]);
 });
 
-test('a receipt that is not JSON is damage, for whoever reads all of them and for whoever reads one', async () => {
+test('a receipt that is not JSON is reported as damage, whether all receipts are read or only this one', async () => {
   const file = join(temporaryFolder(), 'store.db');
   writeOlder(file, MIGRATIONS.length - 1);
   const store = await openAt(file);
@@ -50,7 +50,7 @@ test('a receipt that is not JSON is damage, for whoever reads all of them and fo
   expect(await codeOf(store.receipts(owner, id, { turn }))).toBe('storage_damaged');
 });
 
-test('what a session was told and cannot be read any more is found, with its conversation', async () => {
+test('an unreadable text that was sent to a session is found, with its conversation', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openAt(file);
   const { conversation, turn, holder } = await begun(store);

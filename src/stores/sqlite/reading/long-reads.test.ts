@@ -6,7 +6,7 @@ import { until } from '../../../../test/faults/harness/until.ts';
 import { openSqliteStore } from '../store.ts';
 import { LongReads, type LongReadsOptions } from './long-reads.ts';
 
-/** A database with one turn that says "hello", and questions to it. */
+/** A database with one turn that contains "hello", and queries on it. */
 async function asked(options: Partial<LongReadsOptions> = {}) {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openSqliteStore({ file, clock: CLOCK, boot: 'boot-1' });
@@ -23,7 +23,7 @@ async function asked(options: Partial<LongReadsOptions> = {}) {
   return { reads, search };
 }
 
-test('a question is answered from a thread, which ends when it is not needed and starts again when it is', async () => {
+test('a query runs in a thread, which ends when it is idle and starts again for the next query', async () => {
   const { reads, search } = await asked({ idleMs: 1 });
   expect(reads.isThere).toBe(false);
   expect(await search('hello')).toMatchObject([{ n: 1 }]);
@@ -31,13 +31,13 @@ test('a question is answered from a thread, which ends when it is not needed and
   expect(await search('hello')).toHaveLength(1);
 });
 
-test('what the caller did wrong is thrown as it is, and the thread continues', async () => {
+test('an error of the caller is thrown unchanged, and the thread continues', async () => {
   const { search } = await asked();
   await expect(search('!')).rejects.toMatchObject({ code: 'invalid', message: 'The search has no words.' });
   expect(await search('hello')).toHaveLength(1);
 });
 
-test('a question that takes too long is refused, and the next one has a thread of its own', async () => {
+test('a query that takes too long is refused, and the next one gets a new thread', async () => {
   const { reads, search } = await asked({ mostMs: 1 });
   const refused = { code: 'too_large', hint: expect.stringContaining('rarer words') };
   const [first, second] = [search('hello'), search('hello')];
@@ -46,7 +46,7 @@ test('a question that takes too long is refused, and the next one has a thread o
   await expect(second).rejects.toMatchObject(refused);
 });
 
-test('an owner who asks too much at once is refused, and others are not', async () => {
+test('an owner with too many queries at once is refused, and other owners are not', async () => {
   const { search } = await asked();
   const many = Array.from({ length: 9 }, () => search('hello'));
   expect(() => search('hello')).toThrow(expect.objectContaining({ code: 'too_many', hint: expect.any(String) }));
@@ -63,7 +63,7 @@ test('owners take turns', async () => {
   expect(order).toEqual(['ann 0', 'ann 1', 'bob', 'ann 2', 'ann 3']);
 });
 
-test('closing refuses what waits', async () => {
+test('closing refuses waiting queries', async () => {
   const { reads, search } = await asked();
   const both = Promise.allSettled([search('hello'), search('hello')]);
   await reads.close();

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { begun } from '../../../../test/contracts/store/world.ts';
 
-test('a worker that holds nothing any more leaves nothing behind', async () => {
+test('the row of a worker is deleted when it has released its last lease', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const store = await openAt(file);
   const [a, b] = [await begun(store), await begun(store)];

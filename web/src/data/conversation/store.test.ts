@@ -12,7 +12,7 @@ afterAll(() => void vi.unstubAllGlobals());
 const CONVERSATION = { id: 'c', lastSeq: 4, logId: 'log' };
 const ASKED = { conversationId: 'c', seq: 5, kind: 'permission.asked', turnId: null, at: 1, payload: {} };
 
-/** A server that can be away, and what the store has asked of the stream. */
+/** A server that can be unreachable, and what the store has requested from the stream. */
 class Server {
   isGone = false;
   questions: object[] = [];
@@ -50,7 +50,7 @@ class Server {
   } as unknown as Live;
 }
 
-test('what could not be read while the server was away is read when it is back', async () => {
+test('data that could not be read while the server was unreachable is read when it is back', async () => {
   const server = new Server();
   const store = new ConversationStore(server.tl, server.live, 'c');
   await store.open();
@@ -66,7 +66,7 @@ test('what could not be read while the server was away is read when it is back',
   expect(server.listeners.size).toBe(0);
 });
 
-test('what a turn says before it is loaded is shown, also when it says nothing more', async () => {
+test('the output of a turn before it was loaded is shown, also if no more output follows', async () => {
   const server = new Server();
   const store = new ConversationStore(server.tl, server.live, 'c');
   await store.open();
@@ -86,11 +86,11 @@ test('the progress of a restore is shown, also when it began before the turn was
   const server = new Server();
   const store = new ConversationStore(server.tl, server.live, 'c');
   await store.open();
-  server.turn = { id: 't', n: 1, state: 'queued', sent: null }; // as it was when it was asked for
+  server.turn = { id: 't', n: 1, state: 'queued', sent: null }; // its state at the time of the request
   const events = [
     { kind: 'turn.queued', payload: {} },
     { kind: 'turn.started', payload: { attempt: 1 } },
-    { kind: 'event.unknown', payload: { kind: 'turn.reviewed' } }, // of a newer version: passed over
+    { kind: 'event.unknown', payload: { kind: 'turn.reviewed' } }, // of a newer version: ignored
     { kind: 'restore.started', payload: { rung: 'replay', total: 3 } },
     { kind: 'restore.progress', payload: { rung: 'replay', done: 1, total: 3 } },
   ].map((event, index) => ({ conversationId: 'c', seq: 5 + index, turnId: 't', at: 1, ...event }));

@@ -3,7 +3,7 @@ import { afterSending, changeChoice, chooseAgent, submitOptions } from './choice
 
 test.each([
   ['nothing chosen', {}, 'claude', {}],
-  ['the agent that answers anyway is no handoff', { agent: 'claude' }, 'claude', {}],
+  ['choosing the current agent is not a handoff', { agent: 'claude' }, 'claude', {}],
   ['another agent', { agent: 'codex' }, 'claude', { agent: 'codex' }],
   ['a model of the agent', { of: 'claude', model: 'opus' }, 'claude', { model: 'opus' }],
   ['a model of an agent that does not answer', { of: 'claude', model: 'opus' }, 'codex', {}],
@@ -18,12 +18,12 @@ test.each([
   expect(submitOptions(next, agent)).toEqual(options);
 });
 
-test('the names of its agent stay chosen after sending, and nothing else does', () => {
+test('model, mode and config stay chosen after sending, and nothing else does', () => {
   const next = { agent: 'a', of: 'a', model: 'm', restore: { lastTurns: 3 }, limits: { turnSeconds: 5 } };
   expect(afterSending(next)).toEqual({ of: 'a', model: 'm' });
 });
 
-test('another agent has other names', () => {
+test('choosing another agent clears model, mode and config', () => {
   expect(chooseAgent({ of: 'a', model: 'm', limits: { turnSeconds: 5 } }, 'b')).toEqual({
     agent: 'b',
     of: 'b',

@@ -17,7 +17,7 @@ test('old drafts of every owner are deleted; only conversations of this owner ar
   expect(sortDrafts(drafts, 'ann', NOW)).toEqual({ old: ['old', 'bobs-old'], check: ['older', 'fresh'] });
 });
 
-test('one visit checks few conversations', () => {
+test('one visit checks a limited number of conversations', () => {
   const drafts = new Map(Array.from({ length: 99 }, (_, n) => [`c${n}`, { at: NOW - n, owner: 'ann' }] as const));
   expect(sortDrafts(drafts, 'ann', NOW).check).toEqual(Array.from({ length: 20 }, (_, n) => `c${98 - n}`));
 });
@@ -28,4 +28,4 @@ test.each([
   ['17', null],
   ['x ann', null],
   [null, null],
-])('the note %j says %j', (stored, written) => expect(writtenIn(stored)).toEqual(written));
+])('the note %j is read as %j', (stored, written) => expect(writtenIn(stored)).toEqual(written));
