@@ -63,6 +63,18 @@ describe('an agent that violates the protocol', () => {
     );
   });
 
+  test('may not lose a message without notice: after one that is nested too deep, its answer does not count', async () => {
+    await using home = await hostileHome();
+    const tl = await home.open();
+    const { turn } = await tl.conversation('chat').send('too deep').accepted;
+    const { state, failure } = await ended(tl.engine, turn);
+    expect(state).toBe('interrupted');
+    expect(failure?.message).toContain('it printed a message that is nested deeper than 200 levels');
+    expect(JSON.stringify(await updatesOf(tl))).not.toContain('Well.');
+    // Its session is opened again, or replaced.
+    expect((await tl.conversation('chat').ask('Go on.')).reply).toBe('Well.');
+  });
+
   test('may exit right after its answer: the turn is completed', async () => {
     await using home = await hostileHome();
     const tl = await home.open();

@@ -73,6 +73,21 @@ test('an agent that sends too much, a too long line, or a too deeply nested mess
   expect(deep.heard).toMatchObject({ gone: expect.stringMatching(/^was ended: .* nested deeper/), notifications: [] });
 });
 
+test('after a message that is refused nothing more is taken: an answer that follows it is none', async () => {
+  const deep = `{"jsonrpc":"2.0","method":"x","params":${'['.repeat(201)}${']'.repeat(201)}}`;
+  const { connection, heard } = await agent(`
+    process.stdin.once('data', () => {
+      process.stdout.write(${JSON.stringify(deep)} + '\\n' + JSON.stringify({ jsonrpc: '2.0', id: 0, result: 'done' }) + '\\n');
+      say({ method: 'later' });
+      say({ id: 1, method: 'ask', params: {} });
+      setInterval(() => {}, 1000);
+    })`);
+  const asked = connection.request('ask', {});
+  await expect(asked).rejects.toThrow(/was ended: it printed a message that is nested deeper than 200 levels/);
+  await expect(asked).rejects.toBeInstanceOf(AgentGone);
+  expect(heard).toMatchObject({ notifications: [], requests: 0 });
+});
+
 test('the limit for what an agent sends starts again with each turn', async () => {
   const { connection, heard } = await agent(`
     const line = 'x'.repeat(2 ** 24) + '\\n';

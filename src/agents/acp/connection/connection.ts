@@ -121,7 +121,7 @@ export class AcpConnection {
     return this.#process.kill();
   }
 
-  /** Ends the process at once. The reason is for people. */
+  /** Ends the process at once, and takes nothing more from it: an answer may be what it sends next. The reason is for people. */
   stop(why: string): void {
     this.#stopReason ??= why;
     void this.#process.kill();
@@ -175,6 +175,7 @@ export class AcpConnection {
   }
 
   #receive(line: string): void {
+    if (this.#stopReason !== null) return;
     this.#received += line.length;
     this.#receivedAt = performance.now();
     if (this.#received > MOST_AT_ONCE) {

@@ -32,6 +32,8 @@ const VIOLATIONS: Readonly<Record<string, () => void>> = {
     chunk('Said. ', { messageId: 'm' });
     update({ sessionUpdate: '_throughline/retracted', messageId: 'm' });
   },
+  // One message that is nested too deep, and the answer right after it.
+  'too deep': () => update({ sessionUpdate: 'plan', entries: JSON.parse(`${'['.repeat(250)}${']'.repeat(250)}`) }),
   // Additional fields beside the text.
   'more fields': () => {
     chunk('a', { _meta: { at: 1 } });
