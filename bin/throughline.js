@@ -5,6 +5,7 @@ const { existsSync } = require('node:fs');
 const module_ = require('node:module');
 const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
+const { cacheFolder } = require('./cache-folder.js');
 const { isOld, sentence } = require('./versions.js');
 
 if (!isOld) start();
@@ -14,8 +15,9 @@ else if (!require('./other-node.js').goOver()) {
 }
 
 function start() {
-  // NODE_COMPILE_CACHE moves it elsewhere.
-  module_.enableCompileCache();
+  // With NODE_COMPILE_CACHE, Node has enabled its cache already.
+  const folder = process.env.NODE_COMPILE_CACHE ? null : cacheFolder();
+  if (folder !== null) module_.enableCompileCache(folder);
   // Node does not strip types below node_modules, so the published package holds dist/ and no src/.
   const source = join(__dirname, '..', 'src', 'main.ts');
   if (existsSync(source)) import(pathToFileURL(source).href).then(({ main }) => main());
