@@ -1,5 +1,5 @@
 // `npm run test:agents`: agents that speak ACP, each installed in a folder of its own, go through the scenarios that Claude's and
-// Codex's ACP programs go through in `npm test`. Their model is the stand-in: no network, no key.
+// Codex's ACP programs go through in `npm run test:all`. Their model is the stand-in: no network, no key.
 //
 //   npm run test:agents                    all of them
 //   npm run test:agents -- goose gemini    only these; of the others, the table keeps what was found before

@@ -116,9 +116,9 @@ export const ALONE = ['src/host/data-home', 'test/agents/kill-series/vendors'];
 export const ON_DISK = PARTS.sandboxes ?? [];
 
 /**
- * What `npm run test:quick` leaves out, to stay below two minutes on two cores: parts that need a database, a sandbox, a browser or a
- * real agent; tests that kill processes many times, reach the engine over a connection, send random requests, or start our program or
- * the scripted agent a hundred times; and tests that matter only for publishing.
+ * What `npm test` leaves out, to take about two minutes on two cores. CONTRIBUTING.md says why: parts that need a database, a sandbox, a
+ * browser or a real agent; tests that kill processes many times, reach the engine over a connection, send random requests, or start our
+ * program or the scripted agent a hundred times; and tests that matter only for publishing.
  */
 export const NOT_QUICK = [
   ...Object.values(PARTS).flat(),
@@ -158,13 +158,32 @@ export const NOT_QUICK = [
 ];
 
 /**
- * What this run leaves out, as the beginnings of paths: `NOT_QUICK` for the quick run, and the parts of `npm test -- --without PART,PART`.
+ * What this run leaves out, as the beginnings of paths: `NOT_QUICK` for `npm test`, and the parts that `--without PART,PART` names.
  * @param {Readonly<Record<string, string | undefined>>} env
  * @returns {readonly string[]}
  */
 export function leftOut({ THROUGHLINE_QUICK, THROUGHLINE_WITHOUT }) {
   const parts = THROUGHLINE_WITHOUT?.split(',') ?? [];
   return [...(THROUGHLINE_QUICK ? NOT_QUICK : []), ...parts.flatMap((part) => PARTS[part] ?? [])];
+}
+
+/**
+ * What the end of `npm test` says of the tests that did not run.
+ * @param {readonly string[]} files the paths of all tests
+ * @returns {readonly string[]} lines
+ */
+export function leftOutInWords(files) {
+  const rest = new Set(files.filter((file) => NOT_QUICK.some((start) => file.startsWith(start))));
+  const all = rest.size;
+  const counts = Object.entries(PARTS).map(([part, starts]) => {
+    const found = [...rest].filter((file) => starts.some((start) => file.startsWith(start)));
+    for (const file of found) rest.delete(file);
+    return `${part} ${found.length}`;
+  });
+  return [
+    `Left out: ${all} of ${files.length} test files (${counts.join(', ')}, slow or only for publishing ${rest.size}) and most of the random sequences.`,
+    '`npm run test:all` runs everything. It takes about twenty minutes, and first installs agents, a browser and a database (1.8 GB, once).',
+  ];
 }
 
 /**

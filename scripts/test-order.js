@@ -5,7 +5,7 @@ import { BaseSequencer } from 'vitest/node';
  * The longest test files start first. Otherwise one of them would run alone at the end for minutes, while the other cores are idle.
  *
  * How long files take is recorded in test-seconds.json, because a fresh clone has no earlier run. The size of a file says little: the
- * longest ones are small files that run shared scenarios with real agents. `npm test -- --record` updates the record, and a complete
+ * longest ones are small files that run shared scenarios with real agents. `npm run test:all -- --record` updates the record, and a complete
  * run reports when that is needed.
  */
 const RECORD = new URL('test-seconds.json', import.meta.url);
@@ -57,5 +57,5 @@ export function outOfDate(runs) {
   const gone = Object.keys(known).filter((file) => !(file in runs));
   const missed = Object.keys(runs).filter((file) => (runs[file]?.seconds ?? 0) >= MISSED_FROM && !(file in known));
   if (gone.length + missed.length === 0) return null;
-  return `The order of the test files is out of date (${[...gone, ...missed].join(', ')}): run \`npm test -- --record\`.`;
+  return `The order of the test files is out of date (${[...gone, ...missed].join(', ')}): run \`npm run test:all -- --record\`.`;
 }

@@ -1,4 +1,4 @@
-// The table at the end of `npm test`: how long each part of the tests took. Issues and CONTRIBUTING.md promise limits for some of them.
+// The table at the end of a run: how long each part of the tests took. Issues and CONTRIBUTING.md promise limits for some of them.
 import { readFileSync } from 'node:fs';
 import { PARTS } from './test-areas.js';
 

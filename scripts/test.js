@@ -1,13 +1,16 @@
-// `npm test`: type check, lint and format check, all tests; each runs even when an earlier one failed.
+// `npm test`: type check, lint and format check, and the tests that need nothing but the project itself, in about two minutes. Each runs
+// even when an earlier one failed.
 //
-//   npm test                       everything
-//   npm test -- engine             only the tests of an area (scripts/test-areas.js)
-//   npm test -- src/core           only tests whose path contains src/core; other arguments go to vitest as they are
-//   npm test -- --without browser  not the tests of these parts (PARTS in scripts/test-areas.js), divided by commas
-//   npm run test:quick             without real agents, without the longest tests, and with fewer random sequences
+//   npm test                       what is not in NOT_QUICK (scripts/test-areas.js), with fewer random sequences
+//   npm run test:all               everything
 //   npm run test:long              also what takes long (tests look at THROUGHLINE_LONG)
-//   npm test -- --record           everything, and records how long each file took (scripts/test-order.js); with --long, tests also
+//   npm test -- engine             all tests of an area (scripts/test-areas.js), also those that `npm test` leaves out
+//   npm test -- src/core           all tests whose path contains src/core; other arguments go to vitest as they are
+//   npm run test:all -- --without browser  not the tests of these parts (PARTS in scripts/test-areas.js), divided by commas
+//   npm run test:all -- --record   everything, and records how long each file took (scripts/test-order.js); with test:long, tests also
 //                                  write their figures into the documents (THROUGHLINE_RECORD)
+//
+// `npm test` installs no packages but those of the project. Tests that need others are skipped if those are not installed.
 //
 // The last line is `N passed, N failed` and, if any were skipped, `, N skipped`. Above it, each failure and skip is listed with its reason.
 import { spawn } from 'node:child_process';
@@ -15,14 +18,15 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AREAS, leftOut, PARTS, vitestArguments } from './test-areas.js';
+import { AREAS, leftOut, leftOutInWords, PARTS, vitestArguments } from './test-areas.js';
 import { outOfDate, record } from './test-order.js';
 import { partsOf, processorSeconds, tableOf } from './test-parts.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const MODES = { '--long': 'THROUGHLINE_LONG', '--quick': 'THROUGHLINE_QUICK' };
+const MODES = ['--all', '--long'];
+const mode = MODES.find((flag) => process.argv.includes(flag));
 const recording = process.argv.includes('--record');
-const given = process.argv.slice(2).filter((arg) => arg !== '--record');
+const given = process.argv.slice(2).filter((arg) => arg !== '--record' && !MODES.includes(arg));
 const without = given.includes('--without') ? (given.splice(given.indexOf('--without'), 2)[1] ?? '') : undefined;
 const noPart = without?.split(',').find((part) => !Object.hasOwn(PARTS, part));
 if (noPart !== undefined) {
@@ -31,20 +35,20 @@ if (noPart !== undefined) {
   );
   process.exit(2);
 }
-if (without !== undefined) process.env.THROUGHLINE_WITHOUT = without;
-if (recording) process.env.THROUGHLINE_RECORD = '1';
-for (const [flag, variable] of Object.entries(MODES)) if (given.includes(flag)) process.env[variable] = '1';
 
 const files = globSync('{src,test,web}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
-const chosen = vitestArguments(
-  given.filter((arg) => !(arg in MODES)),
-  files,
-);
+const chosen = vitestArguments(given, files);
 if ('unknown' in chosen) {
   console.error(`"${chosen.unknown}" is not an area, and no test file has it in its path.`);
   console.error(`Areas: ${Object.keys(AREAS).join(', ')}.`);
   process.exit(2);
 }
+// Whoever names tests gets all of them.
+const isQuick = mode === undefined && chosen.files.length === files.length;
+if (isQuick) process.env.THROUGHLINE_QUICK = '1';
+if (mode === '--long') process.env.THROUGHLINE_LONG = '1';
+if (recording) process.env.THROUGHLINE_RECORD = '1';
+if (without !== undefined) process.env.THROUGHLINE_WITHOUT = without;
 const vitestArgs = chosen.args;
 const notNow = leftOut(process.env);
 const isLeftOut = (/** @type {string} */ file) => notNow.some((start) => file.startsWith(start));
@@ -72,11 +76,12 @@ const parts = { checks: checked, ...partsOf(tests.files) };
 const all = { wall: secondsSince(start), processor: processorSeconds(), tests: total.passed + total.failed.length };
 for (const line of tableOf({ ...parts, all })) console.log(line);
 // Not after a failure: failed tests may have ended early, or at their time limit.
-if (given.length === 0 && without === undefined && total.failed.length === 0) {
+if (mode !== undefined && given.length === 0 && without === undefined && total.failed.length === 0) {
   const why = outOfDate(tests.files);
   if (recording) record(tests.files);
   else if (why !== null) console.log(why);
 }
+if (isQuick) for (const line of leftOutInWords(files)) console.log(line);
 const skipped = total.skipped.length > 0 ? `, ${total.skipped.length} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed.length} failed${skipped}`);
 process.exitCode = total.failed.length > 0 ? 1 : 0;
@@ -112,7 +117,7 @@ async function checks() {
  * @param {string} project
  */
 function onlyChanged(project) {
-  if (!process.env.THROUGHLINE_QUICK) return [];
+  if (!isQuick) return [];
   return ['--incremental', '--tsBuildInfoFile', join(root, `node_modules/.cache/throughline-tsc-${project}.json`)];
 }
 

@@ -2,7 +2,16 @@ import { globSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ALONE, AREAS, leftOut, NOT_QUICK, ON_DISK, PARTS, vitestArguments } from '../scripts/test-areas.js';
+import {
+  ALONE,
+  AREAS,
+  leftOut,
+  leftOutInWords,
+  NOT_QUICK,
+  ON_DISK,
+  PARTS,
+  vitestArguments,
+} from '../scripts/test-areas.js';
 import { folderOf } from '../scripts/test-folder.js';
 import { partsOf, tableOf } from '../scripts/test-parts.js';
 
@@ -40,13 +49,27 @@ test('a word that is neither an area nor part of a path is reported', () => {
   expect(vitestArguments(['core', 'enigne'], files)).toEqual({ unknown: 'enigne' });
 });
 
-test('the quick run and the parts that one names leave out their files', () => {
+test('`npm test` and the parts that one names leave out their files', () => {
   expect(leftOut({})).toEqual([]);
   expect(leftOut({ THROUGHLINE_WITHOUT: 'browser,database' })).toEqual([
     ...(PARTS.browser ?? []),
     ...(PARTS.database ?? []),
   ]);
   expect(leftOut({ THROUGHLINE_QUICK: '1' })).toEqual(NOT_QUICK);
+});
+
+test('the end of `npm test` counts what was left out, each file once, and names the command that runs it', () => {
+  const some = [
+    'test/browser/a.test.ts',
+    'test/agents/kill-series/ssh.test.ts',
+    'test/faults/b.test.ts',
+    'src/core/c.test.ts',
+  ];
+  const [counted, command] = leftOutInWords(some);
+  expect(counted).toContain(
+    '3 of 4 test files (database 0, sandboxes 1, browser 1, real agents 0, slow or only for publishing 1)',
+  );
+  expect(command).toContain('`npm run test:all`');
 });
 
 test('files that run at the same time share the elapsed time, and the time of a part is the sum of its shares', () => {

@@ -1,4 +1,4 @@
-// Runs with every test file (vitest.config.ts): records its processor time, for the table at the end of `npm test`.
+// Runs with every test file (vitest.config.ts): records its processor time, for the table at the end of a run.
 import { afterAll } from 'vitest';
 import { processorSeconds } from '../scripts/test-parts.js';
 

@@ -18,7 +18,7 @@ import { FIRST } from '../support/agent-home.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
 const ROUNDS = LONG ? 50 : 3;
-/** Processes must end within this time. Only the long series checks it, because the machine may be busy in `npm test`. */
+/** Processes must end within this time. Only the long series checks it, because the machine may be busy in `npm run test:all`. */
 const END_LIMIT_MS = 10_000;
 
 /** A turn whose tool runs. */

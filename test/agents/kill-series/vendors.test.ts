@@ -11,7 +11,7 @@ const local = onThisMachine();
 // The processes that this test starts load the double of the vendor's package.
 process.env.NODE_OPTIONS = NODE_OPTIONS;
 
-// Both kinds use the same bridge, so `npm test` runs only one of them.
+// Both kinds use the same bridge, so `npm run test:all` runs only one of them.
 const KINDS = process.env.THROUGHLINE_LONG === '1' ? (['vercel', 'e2b'] as const) : (['e2b'] as const);
 for (const kind of whySkipped === null ? KINDS : []) {
   const doubles = new DoubleHome(kind);

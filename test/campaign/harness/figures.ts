@@ -13,7 +13,7 @@ export interface Outcome {
 export interface Run {
   readonly seed: number;
   readonly random: Random;
-  /** False: a short version of a few seconds, for every `npm test`. */
+  /** False: a short version of a few seconds, for every `npm run test:all`. */
   readonly long: boolean;
 }
 

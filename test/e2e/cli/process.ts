@@ -24,6 +24,8 @@ export interface Ended {
 }
 
 export interface StartOptions {
+  /** The path of the executable. Default: the bundled one (`PROGRAM`). */
+  readonly program?: string;
   /** The path of the Node to use. Default: the one that runs the tests. */
   readonly node?: string;
   readonly input?: string;
@@ -47,7 +49,7 @@ export class CliHome {
   }
 
   start(args: readonly string[], options: StartOptions = {}): Running {
-    const running = new Running(PROGRAM, args, {
+    const running = new Running(options.program ?? PROGRAM, args, {
       cwd: this.path,
       ...options,
       env: { ...this.environment(), ...options.env },

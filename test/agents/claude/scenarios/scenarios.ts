@@ -27,7 +27,7 @@ const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
 
 /**
  * Scenarios about Claude's files, restores and the end of its process. Both adapters share the code for these
- * (`src/agents/claude/session`, `transcript`). `npm test` runs each with the adapter that is named here, `npm run test:long` with both.
+ * (`src/agents/claude/session`, `transcript`). `npm run test:all` runs each with the adapter that is named here, `npm run test:long` with both.
  */
 const WITH_ONE: readonly (readonly [name: string, scenarios: Scenarios, adapter: ClaudeAdapter])[] = [
   ['while its process is warm:', whileWarm, 'claude-sdk'],

@@ -189,7 +189,7 @@ const CASES: Record<string, Case> = {
 
 /**
  * What Claude does with a file changes only with its version, which the lock file pins. Unit tests check what we find in a file
- * (src/agents/claude/transcript). So `npm test` runs every third case with Claude, and `npm run test:long` runs all.
+ * (src/agents/claude/transcript). So `npm run test:all` runs every third case with Claude, and `npm run test:long` runs all.
  */
 const selected = <T>(cases: readonly T[]): T[] =>
   cases.filter((_, index) => process.env.THROUGHLINE_LONG === '1' || index % 3 === 0);
