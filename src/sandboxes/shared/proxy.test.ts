@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createListener, type Server, type Socket } from 'node:net';
@@ -19,12 +19,12 @@ interface Seen {
 }
 
 let folder: string;
-let socket: string;
+/** The port of the proxy. */
+let ours: number;
 let proxy: AllowlistProxy | null;
 let seen: Seen[];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'throughline-proxy-'));
-  socket = join(folder, 'proxy');
   proxy = null;
   seen = [];
 });
@@ -42,14 +42,16 @@ async function start(
   const entries = allow.map((entry) => parseAllowed(entry) ?? expect.fail(entry));
   proxy = new AllowlistProxy({ allow: entries, model, limits, ...(resolve && { resolve }) });
   const listener = createListener();
-  await new Promise<void>((done) => listener.listen(socket, done));
+  await new Promise<void>((done) => listener.listen(0, '127.0.0.1', done));
+  ours = (listener.address() as AddressInfo).port;
   proxy.adopt(listener);
 }
 
 /** Answers with a description of the request. */
 const echo: RequestListener = async (request, response) => {
   const { method = '', url = '', headers } = request;
-  const body = await text(request);
+  const body = await text(request).catch(() => null);
+  if (body === null) return; // the proxy hung up
   seen.push({ method, url, headers, body });
   response.writeHead(201, { 'x-from': 'upstream', 'keep-alive': 'timeout=7' }).end(`${method} ${url} ${body}`);
 };
@@ -64,7 +66,7 @@ const upstream = () => listening(createServer({ keepAliveTimeout: 1_000 }, echo)
 
 /** Sends bytes, and returns everything that comes back until the proxy closes the connection. */
 async function raw(bytes: string): Promise<string> {
-  const client = connect(socket);
+  const client = connect(ours);
   client.on('error', () => {});
   client.write(bytes);
   const chunks: Buffer[] = [];
@@ -78,7 +80,7 @@ const get = (url: string, ...headers: string[]) =>
 
 /** The client end of a tunnel, once it is open. `answered`: what came instead of a tunnel. */
 async function tunnel(to: string): Promise<{ client: Socket } | { answered: string }> {
-  const client = connect({ path: socket, allowHalfOpen: true });
+  const client = connect({ port: ours, allowHalfOpen: true });
   onTestFinished(() => void client.destroy());
   client.on('error', () => {});
   client.write(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n\r\n`);
@@ -136,6 +138,134 @@ describe('a destination of the allowlist', () => {
     expect(await get(`http://127.0.0.1:${rude}/`)).toMatch(/^HTTP\/1\.1 502 /);
     const made = await tunnel(`127.0.0.1:${rude}`);
     if ('client' in made) expect(await text(made.client)).toBe('');
+  });
+});
+
+/** Listens, and answers the head of every request with bytes. `then`: what it does after that; null: it stays open. */
+function answering(bytes: string, then: ((server: Socket) => void) | null): Promise<number> {
+  const listener = createListener((server) => {
+    server.on('error', () => {});
+    onTestFinished(() => void server.destroy());
+    server.once('data', () => server.write(bytes, 'latin1', () => then?.(server)));
+  });
+  return listening(listener);
+}
+
+describe('a hostile destination', () => {
+  const close = (server: Socket) => server.end();
+  const reset = (server: Socket) => server.resetAndDestroy();
+  const head = (status: string, ...headers: string[]) => `${[`HTTP/1.1 ${status}`, ...headers].join('\r\n')}\r\n\r\n`;
+  const failed = /^HTTP\/1\.1 502 [\s\S]*cannot be reached/;
+  const unusable = /^HTTP\/1\.1 502 [\s\S]*answered with/;
+
+  test.each<[string, string, typeof close | null, RegExp]>([
+    ['the status 099', head('099 x', 'Content-Length: 0'), null, unusable],
+    ['the status 000', head('000 x'), close, unusable],
+    ['the status 001 and a body', `${head('001 x', 'Content-Length: 3')}abc`, null, unusable],
+    ['the status 1000', head('1000 x'), null, failed],
+    ['a status with a sign', head('-20 x'), null, failed],
+    ['no status', 'HTTP/1.1\r\n\r\n', null, failed],
+    ['the status 999', head('999 x', 'Content-Length: 0'), close, /^HTTP\/1\.1 999 /],
+    [
+      'a switch of protocols that nobody asked for',
+      `${head('101 x', 'Upgrade: x', 'Connection: upgrade')}abc`,
+      null,
+      unusable,
+    ],
+    ['101 without a protocol', head('101 x'), close, unusable],
+    ['only hints', head('103 x', 'Link: </a>').repeat(50), close, failed],
+    [
+      'many hints, then an answer',
+      `${head('100 x').repeat(500)}${head('200 x', 'Content-Length: 2')}ok`,
+      close,
+      /^HTTP\/1\.1 200 [\s\S]*ok$/,
+    ],
+    ['a header without a name', head('200 x', ': x'), null, failed],
+    ['a header with a space in its name', head('200 x', 'a b: x'), null, failed],
+    ['a header with a zero byte', head('200 x', 'a: \0'), null, failed],
+    ['a header with a line break alone', head('200 x', 'a: b\rc: d'), null, failed],
+    [
+      'a header of bytes that are no text',
+      head('200 x', 'a: \x80\xff', 'Content-Length: 0'),
+      close,
+      /^HTTP\/1\.1 200 /,
+    ],
+    ['a folded header', head('200 x', 'a: b\r\n c', 'Content-Length: 0'), close, /^HTTP\/1\.1 (200|502) /],
+    ['a header of 40 KB', head('200 x', `a: ${'x'.repeat(40_000)}`), null, failed],
+    ['thousands of headers', head('200 x', ...Array(20_000).fill('a:b')), null, failed],
+    ['a header that never ends', `HTTP/1.1 200 x\r\na: ${'x'.repeat(100)}`, reset, failed],
+    ['two lengths', `${head('200 x', 'Content-Length: 1', 'Content-Length: 2')}ab`, null, failed],
+    [
+      'a length and chunks',
+      `${head('200 x', 'Content-Length: 1', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      null,
+      failed,
+    ],
+    ['an unknown length', `${head('200 x', 'Content-Length: x')}ab`, null, failed],
+    [
+      'trailers',
+      `${head('200 x', 'Transfer-Encoding: chunked', 'Trailer: a')}1\r\nx\r\n0\r\na: b\r\n\r\n`,
+      close,
+      /^HTTP\/1\.1 200 /,
+    ],
+    ['trailers without chunks', head('200 x', 'Trailer: a', 'Content-Length: 0'), close, /^HTTP\/1\.1 200 /],
+    [
+      'a bad trailer',
+      `${head('200 x', 'Transfer-Encoding: chunked')}0\r\na b: \0\r\n\r\n`,
+      null,
+      /^HTTP\/1\.1 200 |^$/,
+    ],
+    ['a bad chunk', `${head('200 x', 'Transfer-Encoding: chunked')}zz\r\n`, null, /^HTTP\/1\.1 200 |^$/],
+    ['fewer bytes than it said', `${head('200 x', 'Content-Length: 10')}ab`, close, /^HTTP\/1\.1 200 |^$/],
+    [
+      'more bytes than it said',
+      `${head('200 x', 'Content-Length: 1')}abcdef`,
+      close,
+      /^$|^HTTP\/1\.1 200 [\s\S]*\r\n\r\na$/,
+    ],
+    ['two answers', head('200 x', 'Content-Length: 0').repeat(2), null, /^HTTP\/1\.1 200 (?![\s\S]*HTTP)/],
+    ['204 with a body', `${head('204 x', 'Content-Length: 3')}abc`, close, /^$|^HTTP\/1\.1 204 /],
+    [
+      '304 with chunks',
+      `${head('304 x', 'Transfer-Encoding: chunked')}1\r\nx\r\n0\r\n\r\n`,
+      close,
+      /^$|^HTTP\/1\.1 304 /,
+    ],
+    ['a reset within the body', `${head('200 x', 'Content-Length: 10')}ab`, reset, /^HTTP\/1\.1 200 |^$/],
+    ['a reset at once', '', reset, failed],
+    ['nothing, and hangs up', '', close, failed],
+    ['something that is not HTTP', '\x16\x03\x01\x02\x00\r\n', null, failed],
+    ['HTTP/0.9', '<html></html>', close, failed],
+    ['HTTP/2', 'HTTP/2.0 200 x\r\n\r\n', close, /^HTTP\/1\.1 (200|502) /],
+    ['HTTP/1.0 without a length', 'HTTP/1.0 200 x\r\n\r\nabc', close, /^HTTP\/1\.1 200 [\s\S]*abc/],
+    [
+      'headers of its own connection',
+      `${head('200 x', 'Connection: a, content-length', 'A: 1', 'Upgrade: h2c', 'Keep-Alive: timeout=-1', 'Content-Length: 0')}`,
+      close,
+      /^HTTP\/1\.1 200 /,
+    ],
+  ])('that answers with %s fails that request alone', async (_, bytes, then, expected) => {
+    const [hostile, good] = [await answering(bytes, then), await upstream()];
+    await start([`127.0.0.1:${hostile}`, `127.0.0.1:${good}`]);
+    const tunnelled = await tunnel(`127.0.0.1:${hostile}`);
+    if (!('client' in tunnelled)) return expect.fail(tunnelled.answered);
+    tunnelled.client.write('GET / HTTP/1.1\r\n\r\n');
+    expect(await get(`http://127.0.0.1:${hostile}/`)).toMatch(expected);
+    // On connections that are kept, too: what is left of a bad answer belongs to nobody else.
+    expect(await get(`http://127.0.0.1:${hostile}/`)).toMatch(expected);
+    expect(await get(`http://127.0.0.1:${good}/after`)).toContain('GET /after');
+  });
+
+  test('whose name has no address is a 502', async () => {
+    await start(['name.example:80'], null, {}, (_, done) => done(null, []));
+    expect(await get('http://name.example/')).toMatch(failed);
+    expect(await tunnel('name.example:80')).toEqual({ answered: expect.stringMatching(failed) });
+  });
+
+  test('whose name has an address that is none is a 502', async () => {
+    await start(['name.example:80'], null, {}, (_, done) => done(null, [{ address: 'x', family: 7 }]));
+    expect(await get('http://name.example/')).toMatch(failed);
+    expect(await tunnel('name.example:80')).toEqual({ answered: expect.stringMatching(failed) });
   });
 });
 
@@ -265,6 +395,81 @@ describe('a hostile client', () => {
     expect(seen.every(({ headers }) => headers.host === `127.0.0.1:${port}`)).toBe(true);
   });
 
+  const close = (client: Socket) => client.end();
+  const reset = (client: Socket) => client.resetAndDestroy();
+  test.each<[string, (to: string) => string, typeof close]>([
+    ['resets at once', () => '', reset],
+    ['resets within a header', (to) => `GET http://${to}/ HTTP/1.1\r\nHost`, reset],
+    ['resets within a body', (to) => `POST http://${to}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab`, reset],
+    ['ends within a body', (to) => `POST http://${to}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab`, close],
+    ['resets before the answer', (to) => `GET http://${to}/ HTTP/1.1\r\nHost: a\r\n\r\n`, reset],
+    ['resets before its tunnel is made', (to) => `CONNECT ${to} HTTP/1.1\r\nHost: a\r\n\r\n`, reset],
+    ['sends into a tunnel, and resets', (to) => `CONNECT ${to} HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n`, reset],
+    ['is refused a tunnel, and resets', () => 'CONNECT a.example:1 HTTP/1.1\r\nHost: a\r\n\r\n', reset],
+    [
+      'asks for a tunnel with a body',
+      (to) => `CONNECT ${to} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`,
+      close,
+    ],
+    ['asks for a tunnel to a port that is none', () => 'CONNECT 127.0.0.1:99999 HTTP/1.1\r\nHost: a\r\n\r\n', close],
+    ['asks for a tunnel to nothing', () => 'CONNECT / HTTP/1.1\r\nHost: a\r\n\r\n', close],
+    [
+      'asks for a tunnel behind a request',
+      (to) => `GET http://${to}/ HTTP/1.1\r\nHost: a\r\n\r\nCONNECT ${to} HTTP/1.1\r\nHost: a\r\n\r\n`,
+      close,
+    ],
+    ['names a port that is none', () => 'GET http://127.0.0.1:99999/ HTTP/1.1\r\nHost: a\r\n\r\n', close],
+    ['names nothing', () => 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', close],
+    [
+      'upgrades',
+      (to) => `GET http://${to}/ HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc`,
+      close,
+    ],
+    ['upgrades to HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', close],
+    [
+      'expects what nobody does',
+      (to) => `POST http://${to}/ HTTP/1.1\r\nHost: a\r\nExpect: x\r\nContent-Length: 1\r\n\r\na`,
+      close,
+    ],
+    [
+      'expects an answer before its body',
+      (to) => `POST http://${to}/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\na`,
+      close,
+    ],
+    [
+      'sends trailers',
+      (to) =>
+        `POST http://${to}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: b\r\n\r\n0\r\nb: c\r\n\r\n`,
+      close,
+    ],
+    [
+      'sends a bad chunk',
+      (to) => `POST http://${to}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+      close,
+    ],
+    ['sends bytes that are no text', (to) => `GET http://${to}/\xff HTTP/1.1\r\nHost: a\r\nA: \x80\xff\r\n\r\n`, close],
+    [
+      'names headers of its connection',
+      (to) => `GET http://${to}/ HTTP/1.1\r\nHost: a\r\nConnection: host, content-length, ,\r\n\r\n`,
+      close,
+    ],
+    ['has an unknown method', (to) => `EVIL http://${to}/ HTTP/1.1\r\nHost: a\r\n\r\n`, close],
+    ['has no version', (to) => `GET http://${to}/\r\n\r\n`, close],
+  ])('that %s fails that request alone', async (_, bytes, then) => {
+    const port = await upstream();
+    await start([`127.0.0.1:${port}`, '127.0.0.1:1']);
+    const client = connect(ours);
+    const closed = new Promise((done) =>
+      client
+        .on('error', () => {})
+        .resume()
+        .once('close', done),
+    );
+    client.write(bytes(`127.0.0.1:${port}`), 'latin1', () => then(client));
+    await closed;
+    expect(await get(`http://127.0.0.1:${port}/after`)).toContain('GET /after');
+  });
+
   test('that sends nothing is disconnected', async () => {
     await start([], null, { idleMs: 400 });
     expect(await raw('')).toMatch(/^$|^HTTP\/1\.1 4/);
@@ -295,7 +500,7 @@ describe('a hostile client', () => {
 
   test('gets only a limited number of connections', async () => {
     await start([], null, { connections: 2 });
-    const open = [connect(socket), connect(socket)];
+    const open = [connect(ours), connect(ours)];
     onTestFinished(() => open.forEach((one) => void one.destroy()));
     await Promise.all(open.map((one) => new Promise((done) => one.once('connect', done))));
     expect(await raw('')).toBe('');
@@ -311,7 +516,7 @@ describe('a hostile client', () => {
     proxy?.close();
     proxy?.close();
     expect(await text(made.client)).toBe('');
-    expect(existsSync(socket)).toBe(false);
+    expect(await raw('')).toBe('');
   });
 });
 
@@ -369,7 +574,6 @@ describe('the key of the model', () => {
     expect(await text(inner)).toContain('GET /inner');
 
     proxy?.close();
-    rmSync(socket, { force: true });
     await start([], kept(`https://127.0.0.1:${port}`));
     expect(await get('/v1/messages')).toMatch(/^HTTP\/1\.1 502/);
     expect(seen).toHaveLength(2);

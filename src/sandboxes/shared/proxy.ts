@@ -137,6 +137,7 @@ export class AllowlistProxy {
     // As in servers of HTTP: a client that closes its side after the request still gets the answer.
     listener.allowHalfOpen = true;
     listener.on('connection', (socket) => this.#server.emit('connection', socket));
+    listener.on('error', () => {}); // a connection could not be accepted; the next one may
     // Node checks `headersTimeout` only on a server that listens.
     this.#server.emit('listening');
   }
@@ -210,6 +211,7 @@ export class AllowlistProxy {
       this.#resolve(name, (error, found) => {
         try {
           if (error) throw error;
+          if (found.length === 0) throw new Error('its name has no address');
           for (const { address } of found) this.#checkAddress(destination, address);
         } catch (refusal) {
           done(refusal as Error, []);
@@ -239,8 +241,21 @@ export class AllowlistProxy {
     upstream.on('error', (error) => refuse(response, unreachable(destination, error)));
     upstream.on('timeout', () => upstream.destroy(new Error('no data for too long')));
     upstream.on('response', (answered) => {
-      response.writeHead(answered.statusCode ?? 502, endToEndHeaders(answered));
+      try {
+        const { statusCode = 0 } = answered;
+        if (statusCode < 200) throw new Error(`status ${statusCode}`); // Node's parser takes any number
+        response.writeHead(statusCode, endToEndHeaders(answered)); // throws for what must not be sent on
+      } catch (error) {
+        upstream.destroy();
+        refuse(response, unusable(destination, error));
+        return;
+      }
       pipeline(answered, response, () => {});
+    });
+    // Nobody asked for it: the header that would is never forwarded.
+    upstream.on('upgrade', (_, socket) => {
+      socket.destroy();
+      refuse(response, unusable(destination, new Error('status 101')));
     });
     response.on('close', () => upstream.destroy());
     pipeline(request, upstream, () => {});
@@ -248,14 +263,17 @@ export class AllowlistProxy {
 
   #connect(request: IncomingMessage, client: Socket, head: Buffer): void {
     const refuseClient = (error: unknown) => client.end(answer(asRefusal(error)));
-    const destination = parseAuthority(request.url ?? '');
     try {
+      const destination = parseAuthority(request.url ?? '');
       if (destination === null) throw new Refusal(400, 'CONNECT takes HOST:PORT.');
       this.#check(destination);
+      this.#tunnel(destination, client, head, refuseClient);
     } catch (error) {
       refuseClient(error);
-      return;
     }
+  }
+
+  #tunnel(destination: Destination, client: Socket, head: Buffer, refuseClient: (error: unknown) => void): void {
     const upstream = connect({ ...destination, lookup: this.#lookup(destination), allowHalfOpen: true });
     this.#keep(upstream);
     const failed = (error: Error) => refuseClient(unreachable(destination, error));
@@ -301,6 +319,13 @@ function unreachable(destination: Destination, error: Error): Refusal {
   if (error instanceof Refusal) return error;
   const why = (error as NodeJS.ErrnoException).code ?? error.message;
   return new Refusal(502, `${formatDestination(destination)} cannot be reached (${why}).`);
+}
+
+function unusable(destination: Destination, error: unknown): Refusal {
+  return new Refusal(
+    502,
+    `${formatDestination(destination)} answered with what is no HTTP (${(error as Error).message}).`,
+  );
 }
 
 const asRefusal = (error: unknown) => (error instanceof Refusal ? error : new Refusal(500, 'The proxy failed.'));
