@@ -94,6 +94,14 @@ export class Output {
     this.#midLine = false;
   }
 
+  /** What a command has written to its standard error. Never left out. */
+  errorText(text: string): void {
+    const clean = stripControls(text);
+    if (clean === '') return;
+    this.#clearWait();
+    this.#write(this.#options.stderr, clean);
+  }
+
   /** A line of the result. */
   line(...pieces: readonly Piece[]): void {
     this.#clearWait();

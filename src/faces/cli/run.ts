@@ -3,7 +3,7 @@ import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts'
 import type { Clock } from '../../ports/clock.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
 import { WAITS } from './commands.ts';
-import { DONE, EXIT } from './exit-codes.ts';
+import { DONE, EXEC_EXIT, EXIT } from './exit-codes.ts';
 import { nearest, withSuggestion } from './names.ts';
 import { Output, type Sink } from './output.ts';
 import { createProgram, loadCommand, withInstallVersion, withoutHelpCommand } from './program.ts';
@@ -65,10 +65,15 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
       (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
     }
     if (env.THROUGHLINE_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`);
-    return EXIT[failure.code];
+    return isExec(begun, inner) ? EXEC_EXIT.ours : EXIT[failure.code];
   } finally {
     (output as Output | null)?.waitFor(null);
   }
+}
+
+/** `inner`: the subcommand that was named. Its failures must not look like those of the command that it runs. */
+function isExec(begun: Command | null, inner: Command | null): boolean {
+  return begun?.name() === 'sandbox' && inner?.name() === 'exec';
 }
 
 /** This process may upgrade the data, or wait for another process that does. A server may not answer at once. */
