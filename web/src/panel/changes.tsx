@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { type Engine, ThroughlineError } from 'throughline/client';
+import { quotedPath } from '../../../src/core/input/visible.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
@@ -80,7 +81,8 @@ function useChanges(id: string, may: boolean, head: number) {
   return { ...state, look: () => ask(asked + 1) };
 }
 
-function File({ file: { path, change, added, removed, patch } }: { file: ChangedFile }) {
+function File({ file: { path: raw, change, added, removed, patch } }: { file: ChangedFile }) {
+  const path = quotedPath(raw);
   const name = (
     <span className="flex min-w-0 flex-1 items-baseline gap-2">
       <span className="min-w-0 flex-1 truncate font-mono text-xs" title={path}>

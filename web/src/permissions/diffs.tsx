@@ -1,5 +1,6 @@
 import { clsx } from 'clsx';
 import { diffLines } from 'diff';
+import { quotedPath } from '../../../src/core/input/visible.ts';
 import type { AskedDiff } from './asked.ts';
 
 /** All lines of the files, also the unchanged ones: whoever approves a change must be able to read all of it. */
@@ -7,7 +8,8 @@ export function AskedDiffs({ diffs }: { diffs: readonly AskedDiff[] }) {
   return diffs.map((diff) => <OneDiff key={diff.path} diff={diff} />);
 }
 
-function OneDiff({ diff: { path, before, after } }: { diff: AskedDiff }) {
+function OneDiff({ diff: { path: raw, before, after } }: { diff: AskedDiff }) {
+  const path = quotedPath(raw);
   const changes = diffLines(before ?? '', after);
   return (
     <figure className="overflow-hidden rounded border border-line">

@@ -16,6 +16,7 @@ import {
   Wrench,
 } from 'lucide-react';
 import { memo, useMemo } from 'react';
+import { quotedPath } from '../../../src/core/input/visible.ts';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
 import { CopyButton } from '../ui/notes.tsx';
 import { duration } from '../ui/time.tsx';
@@ -133,7 +134,8 @@ function Output({ text, command }: { text: string; command: string | null }) {
   );
 }
 
-function Diff({ piece: { path, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
+function Diff({ piece: { path: raw, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
+  const path = quotedPath(raw);
   return (
     <figure className="overflow-hidden rounded border border-line">
       <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-xs break-all">{path}</figcaption>

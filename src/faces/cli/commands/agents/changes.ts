@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { ChangedFile, Changes, Keep } from '../../../../core/changes.ts';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
+import { quotedPath } from '../../../../core/input/visible.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { counted } from '../../lines.ts';
 import type { Output } from '../../output.ts';
@@ -61,7 +62,7 @@ async function changes(key: string, flags: ChangesFlags, cli: Cli): Promise<void
 
 function show(found: Changes, patch: boolean, output: Output): void {
   for (const file of found.files) {
-    output.line(styled('bold', oneLine(file.path)), `  ${file.change}${linesOf(file)}`);
+    output.line(styled('bold', quotedPath(file.path)), `  ${file.change}${linesOf(file)}`);
     if (patch && file.patch !== null) output.line(stripControls(file.patch.trimEnd()));
   }
   if (found.more > 0) output.note(`And at least ${counted(found.more, 'more file')}.`);
