@@ -23,6 +23,8 @@ export interface EngineParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly settings: EngineSettings;
+  /** Whether this process only reads what is stored. Left out: no. */
+  readonly onlyReads?: boolean;
   /** Gets what does not work, for those who operate this process. */
   readonly health: Health;
   /** Gets bugs of this program. They are never thrown to a caller. */
