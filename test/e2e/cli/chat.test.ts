@@ -63,6 +63,17 @@ else
       await tmux.until(/^› The codeword is 日本\S* fox\n?[^N]*$/m);
     });
 
+    test('a line that begins with two slashes reaches the agent with one, and the message about a wrong command says so', async () => {
+      const tmux = await openTerminal();
+      await tmux.chat('slashes');
+      await tmux.line('/say hello');
+      await tmux.until(/There is no command \/say\..*write\s+\/\/say hello/s);
+      await tmux.press('C-u');
+      await tmux.line('//say hello');
+      await tmux.until(/^hello$/m);
+      expect((await home.show('slashes')).turns).toHaveLength(1);
+    });
+
     test('Ctrl-C cancels the running turn and the queued ones, and pressed twice leaves the chat with the terminal as it was before', async () => {
       const tmux = await openTerminal();
       await tmux.chat('stop');
@@ -209,7 +220,7 @@ else
       const go = join(narrow.path, 'go');
       const slow = { adapter: 'acp', command: ['sh', '-c', `while [ ! -e '${go}' ]; do sleep 0.1; done`] };
       narrow.configure({ defaultAgent: 'scripted', agents: { ...AGENTS, slow }, turns: MANY_SLOTS });
-      const tmux = await openTerminal({ columns: 30, rows: 60 }, narrow);
+      const tmux = await openTerminal({ columns: 30, rows: 64 }, narrow);
       await tmux.chat('narrow');
       await tmux.line('/help');
       const screen = await tmux.until(/Ctrl-D\n {2}leave, on an empty line/);
