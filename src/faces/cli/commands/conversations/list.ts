@@ -69,7 +69,7 @@ async function list({ limit, session, ...filter }: ListFlags, { output, lookAt }
       const agent = lastAgent === null ? '' : `, ${oneLine(lastAgent)}`;
       output.line(name, now, `  ${count}${agent}${tokens}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
       const why = stranded ?? delayed;
-      if (why !== null) output.line(styled('yellow', `  ${oneLine(strandedLine(why))}`));
+      if (why !== null) output.line(styled('yellow', `  ${output.runnable(oneLine(strandedLine(why)))}`));
     };
     if (session !== undefined) {
       await output.each(
