@@ -21,6 +21,7 @@ async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.Pro
     backup: fail,
     restore: fail,
     copyStore: fail,
+    reopenStore: fail,
   };
   const clock = { now: () => 0, monotonic: () => 0 };
   const parts = { open: fail, chat: fail, install: fail, serve: fail, link: fail, ...desks };
