@@ -29,7 +29,14 @@ import { lockFile } from './host/file-lock.ts';
 import { bootId } from './host/processes.ts';
 import { reportNote } from './host/report.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
-import { namedStore, readSetup, type StoreAddress, storeFile, storeInWords } from './host/settings-file.ts';
+import {
+  namedStore,
+  readSetup,
+  type StoreAddress,
+  storeAddress,
+  storeFile,
+  storeInWords,
+} from './host/settings-file.ts';
 import type {
   BackupContents,
   BackupMade,
@@ -38,6 +45,7 @@ import type {
   RestoreRequest,
   StoreCopied,
   StoreCopyRequest,
+  StoreReopened,
 } from './ports/store/backup.ts';
 import { kindOf, pack, packedSize, unpack } from './sandboxes/directory/archive.ts';
 import { type Replaced, realFile } from './stores/sqlite/backup/plan.ts';
@@ -325,7 +333,7 @@ export async function copyStore({ from, to, ...options }: StoreCopyRequest): Pro
     import('./stores/postgres/copy-side.ts'),
     import('./stores/shared/copy/copy.ts'),
   ]);
-  const machine = { clock: systemClock, boot: bootId(), onNote: reportNote };
+  const machine = machineParts();
   await using read =
     source.kind === 'sqlite'
       ? await sqlite.sqliteSource({ ...source, ...machine })
@@ -334,8 +342,29 @@ export async function copyStore({ from, to, ...options }: StoreCopyRequest): Pro
     target.kind === 'sqlite'
       ? await sqlite.sqliteTarget({ ...target, ...machine })
       : await postgres.postgresTarget(target.url);
-  return { from: storeInWords(source), to: storeInWords(target), ...(await copyRows(read, written, options)) };
+  const copied = await copyRows(read, written, storeAddress(target), options);
+  return { from: storeInWords(source), to: storeInWords(target), ...copied };
 }
+
+/** For a store whose data was copied to another one: it can be used again. Throws `conflict` while it is in use, and `not_found`. */
+export async function reopenStore(address: string): Promise<StoreReopened> {
+  const store = namedStore(address, 'STORE');
+  if (store.kind === 'sqlite' && !existsSync(store.file)) {
+    throw new ThroughlineError('not_found', `There is no data in ${store.file}.`);
+  }
+  const [sqlite, postgres, { forgetSuccessor }] = await Promise.all([
+    import('./stores/sqlite/copy-side.ts'),
+    import('./stores/postgres/copy-side.ts'),
+    import('./stores/shared/copy/copy.ts'),
+  ]);
+  await using side =
+    store.kind === 'sqlite'
+      ? await sqlite.sqliteTarget({ ...store, ...machineParts() })
+      : await postgres.postgresTarget(store.url);
+  return { store: storeInWords(store), successor: await forgetSuccessor(side) };
+}
+
+const machineParts = () => ({ clock: systemClock, boot: bootId(), onNote: reportNote });
 
 function sameKind(kind: StoreAddress['kind']): ThroughlineError {
   return new ThroughlineError(

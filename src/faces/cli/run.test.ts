@@ -23,6 +23,7 @@ async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.Pro
     backup: fail,
     restore: fail,
     copyStore: fail,
+    reopenStore: fail,
   };
   const clock = { now: () => 0, monotonic: () => 0 };
   const open = () => (opens ? Promise.resolve(thrown as Engine) : fail());

@@ -49,6 +49,7 @@ function reads({ reading, looking, lookingAt, paging }: LedgerAccess) {
     outline: paging('outline', read.outline),
     turns: reading(read.turns),
     findPermission: reading(read.findPermission),
+    openPermissions: looking(read.openPermissions),
     turnEvents: reading(read.turnEvents),
     recordsBefore: paging('recordsBefore', read.recordsBefore),
     recordsAfter: paging('recordsAfter', read.recordsAfter),
