@@ -270,7 +270,7 @@ class Unaffordable extends Error {
 /** How each turn of a task gets its context. */
 const RESTORE: Record<SessionMode, Pick<SubmitOptions, 'restore'>> = {
   kept: {},
-  fresh: { restore: { rung: 'transcript' } },
+  fresh: { restore: { rebuild: true, rung: 'transcript' } },
   blank: { restore: { policy: 'off' } },
 };
 

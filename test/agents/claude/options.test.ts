@@ -157,7 +157,7 @@ describe.concurrent.each<ClaudeAdapter>(['claude-sdk', 'claude-cli'])('%s', (ada
     const cwd = home.directory('work');
     const tl = await home.open();
     await tl.conversation('chat', { cwd }).ask(FIRST);
-    const { receipt } = await tl.conversation('chat').ask(SECOND, { restore: { rung: 'replay' } });
+    const { receipt } = await tl.conversation('chat').ask(SECOND, { restore: { rebuild: true, rung: 'replay' } });
     expect(receipt).toMatchObject({ rung: 'replay', modelCalls: 1 });
     // Only the two prompts themselves ran the hook.
     expect(readFileSync(join(cwd, 'hook.log'), 'utf8')).toBe('hook\n'.repeat(2));

@@ -127,7 +127,9 @@ export function crashes(adapter: ClaudeAdapter): void {
     await chat.ask(FIRST);
     await chat.ask(bash('echo line >> effects.log'));
     const before = home.model.requests.filter(({ side }) => !side).length;
-    const { receipt, reply } = await chat.ask('Which codewords have you seen?', { restore: { rung: 'replay' } });
+    const { receipt, reply } = await chat.ask('Which codewords have you seen?', {
+      restore: { rebuild: true, rung: 'replay' },
+    });
     expect(receipt).toMatchObject({ rung: 'replay', modelCalls: 2, carried: 2, toolsRan: [] });
     expect(home.model.requests.filter(({ side }) => !side).length - before).toBe(3);
     expect(reply).toContain('amber');
