@@ -238,7 +238,7 @@ export class TaskWork {
   #standing(turns: readonly TaskTurn[] = []): Standing {
     const { maxIterations, retryInterrupted, budget, progress } = this.#task;
     const { iteration, tries, spent } = withTurns(progress, turns);
-    const unpriced = turns.some(({ usage }) => isUnpriced(usage));
+    const unpriced = turns.find(({ usage }) => isUnpriced(usage))?.agent ?? null;
     return { iteration, tries, spent, maxIterations, retryInterrupted, budget, unpriced };
   }
 

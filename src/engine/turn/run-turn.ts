@@ -39,7 +39,7 @@ export async function runTurn(held: Held, begun: Begun, stops: Stops): Promise<v
   held.runs(begun, signal);
   try {
     const limits = await spendingLimits(held, begun);
-    const over = judgeSpending(limits, held.parts.clock.now());
+    const over = judgeSpending(limits, turn.agent, held.parts.clock.now());
     if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
     const agent = await findAgent(held, turn, signal);
     if ('failure' in agent) return await endWithoutAgent(held, turn, signal, agent.failure);
