@@ -143,7 +143,9 @@ const FIGURES = ['in', 'out', 'cached', 'cost'];
  */
 export function usageTable(rows: readonly UsageOf[], width: number | null): string[] {
   if (width === null) {
-    return rows.map((row) => `${row.names.map(oneLine).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`);
+    return rows.map(
+      (row) => `${row.names.map((each) => oneLine(each)).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`,
+    );
   }
   const most = Math.max(1, ...rows.map(({ usage }) => tokensOf(usage)));
   const shown = rows.map(({ names, turns: count, usage }) => {

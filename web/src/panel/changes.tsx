@@ -5,6 +5,7 @@ import { useConversation, useConversationStore } from '../data/conversation/use-
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { SafeText } from '../ui/safe-text.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { linesOf } from './patch.ts';
 import { Worktree } from './worktree.tsx';
@@ -86,7 +87,7 @@ function File({ file: { path: raw, change, added, removed, patch } }: { file: Ch
   const name = (
     <span className="flex min-w-0 flex-1 items-baseline gap-2">
       <span className="min-w-0 flex-1 truncate font-mono text-xs" title={path}>
-        {path}
+        <SafeText text={path} as="code" />
       </span>
       <span className="text-xs text-muted">{change === 'untracked' ? 'new' : change}</span>
       {added !== null && <span className="text-xs text-good tabular-nums">+{added}</span>}
@@ -136,7 +137,9 @@ function Patch({ patch, path }: { patch: string; path: string }) {
         <div key={String(index)} className={`flex w-max min-w-full ${LOOKS[kind]}`}>
           <span className="w-10 shrink-0 pr-2 text-right text-faint select-none">{number}</span>
           <span className="w-4 shrink-0 select-none">{SIGNS[kind]}</span>
-          <span className="whitespace-pre">{text}</span>
+          <span className="whitespace-pre">
+            <SafeText text={text} as="code" />
+          </span>
         </div>
       ))}
     </section>

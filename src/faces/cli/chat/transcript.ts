@@ -236,7 +236,7 @@ export class Transcript {
   #closed(permissionId: string, how: string, style: 'green' | 'red' | 'dim'): void {
     const at = this.questions.findIndex((one) => one.permissionId === permissionId);
     const [question] = at === -1 ? [] : this.questions.splice(at, 1);
-    const title = question === undefined ? '' : `${oneLine(question.title)} `;
+    const title = question === undefined ? '' : `${oneLine(question.title, 'code')} `;
     this.#last().note([span('? ', 'yellow'), span(title), span(`· ${oneLine(how)}`, style)], true);
   }
 
