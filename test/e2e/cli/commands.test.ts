@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -371,6 +380,25 @@ test('import reads messages of a program that called a model itself', async () =
   const refused = await home.start(['import', '-'], { input: system }).ended;
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain('Message 1 has the role "system"');
+});
+
+test('export writes into no file and no link of another user, who could read it', async (context) => {
+  if (process.getuid?.() !== 0) context.skip('only root can give a file to another user');
+  const at = (name: string) => join(home.path, name);
+  const [file, target, link] = [at('theirs.json'), at('ours.json'), at('link.json')];
+  for (const path of [file, target]) writeFileSync(path, '');
+  chownSync(file, 65_534, 65_534);
+  symlinkSync(target, link);
+  lchownSync(link, 65_534, 65_534);
+  for (const path of [file, link]) {
+    const { code, stderr } = await home.here.run('export', 'story', '--output', path);
+    expect([code, stderr]).toEqual([2, `throughline: The file ${path} is of another user. Name another file.\n`]);
+  }
+  expect([file, target].map((path) => readFileSync(path, 'utf8'))).toEqual(['', '']);
+  // A file of our own is replaced, and a device stays what it is.
+  await home.here.ok('export', 'story', '--output', target);
+  expect(readFileSync(target, 'utf8')).toContain('osprey');
+  await home.here.ok('export', 'story', '--output', '/dev/null');
 });
 
 test('export --markdown writes a document in which no answer can be taken for a turn or a seam', async () => {
