@@ -1,3 +1,4 @@
+import type { ModelRetry } from '../../../core/turn/model-retry.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
@@ -94,11 +95,11 @@ export interface Quirks {
 }
 
 /**
- * `retry`: the connection to the model broke, and the model is asked again; what was streamed of the unfinished message does not
+ * A retry: the model did not answer or the connection to it broke, and it is asked again; what was streamed of the unfinished message does not
  * count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`: such a
  * message, which reports that the model did not answer. `ours`: an answer to a request of ours, which is not shown.
  */
-export type AboutAnswer = 'retry' | 'finished' | 'notice' | 'failed' | 'ours';
+export type AboutAnswer = ModelRetry | 'finished' | 'notice' | 'failed' | 'ours';
 
 /** A notification, not in the protocol, that reports whether somebody is logged in. */
 export interface LoginStatus {

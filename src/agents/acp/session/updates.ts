@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
+import { type ModelRetry, retryUpdate } from '../../../core/turn/model-retry.ts';
 import { chunkText, printedText, type Update } from '../../../core/turn/update.ts';
 import { asObject } from '../../shared/json.ts';
 import type { AboutAnswer, Quirks } from '../known/description.ts';
@@ -13,6 +14,8 @@ interface UpdatesSettings {
   readonly onWindow: (tokens: number) => void;
   /** Called whenever the agent reports the mode of the session, or its config options. */
   readonly onSettings: (update: Update) => void;
+  /** Called in a turn when the agent asks its model again. */
+  readonly onRetry: (retry: ModelRetry) => void;
 }
 
 /**
@@ -28,6 +31,7 @@ export class Updates {
   readonly #answer = new Answer();
   readonly #cost: CostMeter;
   readonly #onSettings: UpdatesSettings['onSettings'];
+  readonly #onRetry: UpdatesSettings['onRetry'];
   /** The session that is open here; null: its id is not known yet. */
   sessionId: string | null = null;
   /** See `Quirks`. */
@@ -37,10 +41,11 @@ export class Updates {
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
 
-  constructor(state: SessionState, { memo, onWindow, onSettings }: UpdatesSettings) {
+  constructor(state: SessionState, { memo, onWindow, onSettings, onRetry }: UpdatesSettings) {
     this.#state = state;
     this.#cost = new CostMeter(memo, onWindow);
     this.#onSettings = onSettings;
+    this.#onRetry = onRetry;
   }
 
   get memo(): string {
@@ -133,7 +138,10 @@ export class Updates {
       return [update, ...this.#answer.see(update)];
     }
     if (about === 'failed') this.failure = chunkText(update);
-    return [isOfATurn(update) ? betweenTurns(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
+    const unanswered = isOfATurn(update) ? betweenTurns(update) : update;
+    if (typeof about === 'string') return [unanswered];
+    this.#onRetry(about);
+    return [unanswered, retryUpdate(about), ...this.#answer.retried()];
   }
 
   /** What comes together with the end of its tool is all of it. */

@@ -30,7 +30,7 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
 
 /** "Not logged in · Please run /login", "Failed to authenticate. API Error: 401 …" (2.1.325). */
 const NO_LOGIN = /not logged in|failed to authenticate|invalid api key|please run \/login/i;
-const LOG_IN =
+export const LOG_IN =
   '"throughline agents" says how to log in; or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
   'With the option "home": "sandbox" only the key is used.';
 

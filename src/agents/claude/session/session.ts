@@ -190,6 +190,7 @@ export class ClaudeSession implements AgentSession {
     const announced = flight === null ? [] : this.#choices.announcement(message, this.#connection.models);
     for (const update of announced) flight?.events.push({ type: 'update', update });
     for (const event of reader?.read(message) ?? []) flight?.events.push(event);
+    if (reader?.refused) flight?.fail(reader.refused);
     if (reader !== null) this.#costUsd = reader.costUsd;
     const verdict = afterMessage(this.#state, {
       work: isWork(message),

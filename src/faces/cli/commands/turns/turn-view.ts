@@ -1,5 +1,6 @@
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
+import { modelRetryIn, retryText } from '../../../../core/turn/model-retry.ts';
 import { ReplyStream } from '../../../../core/turn/reply.ts';
 import type { ToolCallFields, Update } from '../../../../core/turn/update.ts';
 import type { Handlers } from '../../events.ts';
@@ -52,6 +53,8 @@ export class TurnView {
 
   #update(update: Update): void {
     this.#output.text(this.#reply.add(update));
+    const retry = modelRetryIn(update);
+    if (retry !== null) this.#output.explainWait(`${retryText(retry)} …`);
     if (update.sessionUpdate === 'tool_call' || update.sessionUpdate === 'tool_call_update') {
       this.#tool(update as ToolCallFields);
     }

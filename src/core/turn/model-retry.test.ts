@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { type ModelRetry, modelRetryIn, refusesLogin, retryText, retryUpdate } from './model-retry.ts';
+
+const NOTHING: ModelRetry = { attempt: null, of: null, inMs: null, status: null, reason: null };
+
+test('a retry says in words what is known of it', () => {
+  const text = (known: Partial<ModelRetry>) => retryText({ ...NOTHING, ...known });
+  expect(text({})).toBe('The model’s API does not answer');
+  expect(text({ attempt: 4, of: 10, inMs: 34_800 })).toBe(
+    'The model’s API does not answer (attempt 4 of 10, next in 35 s)',
+  );
+  expect(text({ status: 529, reason: 'overloaded', attempt: 1, inMs: 300 })).toBe(
+    'The model’s API does not answer (529 overloaded, attempt 1, next in 1 s)',
+  );
+});
+
+test('a retry is an update of our own kind', () => {
+  const retry = { ...NOTHING, attempt: 2, status: 500 };
+  expect(modelRetryIn(retryUpdate(retry))).toMatchObject(retry);
+  expect(modelRetryIn({ sessionUpdate: 'plan' })).toBeNull();
+});
+
+test('a login counts as refused when the API refuses it again', () => {
+  const refused = (status: number | null, attempt: number | null) => refusesLogin({ ...NOTHING, status, attempt });
+  expect([refused(401, 1), refused(401, 2), refused(403, 3), refused(401, null)]).toEqual([false, true, true, true]);
+  expect([refused(529, 2), refused(null, 2)]).toEqual([false, false]);
+});
