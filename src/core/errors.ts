@@ -114,6 +114,10 @@ export function noSuchTask(idOrName: string): ThroughlineError {
   return noSuch('task', idOrName, 'See "throughline task list".');
 }
 
+export function noSuchPlan(id: string): ThroughlineError {
+  return noSuch('plan', id, '"throughline task show NAME" shows the plan of a task.');
+}
+
 export function noSuchPermission(id: string): ThroughlineError {
   return noSuch('permission', id, 'See "throughline permissions".');
 }

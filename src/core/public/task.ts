@@ -1,3 +1,4 @@
+import { type PlanNeed, type PlanState, planStateOf } from '../tasks/plan-state.ts';
 import type {
   ShownProgress,
   ShownTask,
@@ -33,6 +34,38 @@ export interface PublicTaskProgress extends ShownProgress {
   readonly conversationId: string | null;
   /** The last result of its gate; null: none yet. `lastLine`: of the output of its command; empty: no output, or an agent judged. */
   readonly lastGate: (Pick<GateResult, 'verdict' | 'summary'> & { readonly lastLine: string }) | null;
+}
+
+/**
+ * Tasks that were added together, and whether a person is needed.
+ *
+ * @example
+ * const { tasks } = await tl.tasks.add([{ name: 'parser', goal: 'Write a parser.' }, { goal: 'Describe it.', after: 'parser' }]);
+ * const plan = await tl.tasks.plan(tasks[0]?.planId ?? '', { waitMs: 60_000 });
+ * for (const { message, hint } of plan.needs) console.log(message, hint);
+ */
+export interface PublicPlan {
+  /** The `planId` of its tasks. */
+  readonly id: string;
+  readonly state: PlanState;
+  /** What a person has to do, in the order of the plan; also while other tasks still run. */
+  readonly needs: readonly PlanNeed[];
+  readonly tasks: readonly PublicPlanTask[];
+}
+
+/**
+ * A task of a plan, in short.
+ *
+ * @example
+ * const { tasks } = await tl.tasks.plan('nightly');
+ * const failed = tasks.filter(({ state }) => state === 'failed').map(({ decision }) => decision?.reason);
+ */
+export interface PublicPlanTask {
+  readonly id: string;
+  readonly name: string | null;
+  readonly state: ShownTask['state'];
+  /** The last one; null: none yet. */
+  readonly decision: ShownProgress['decision'];
 }
 
 /**
@@ -99,6 +132,13 @@ export function toPublicTask(stored: Task, stranded: Stranded | null = null): Pu
     },
     ...{ stranded, createdAt, startedAt, endedAt },
   };
+}
+
+/** `tasks`: all of the plan, in its order. */
+export function toPublicPlan(id: string, tasks: readonly PublicTask[]): PublicPlan {
+  const planned = tasks.map((task) => ({ ...task, decision: task.progress.decision }));
+  const short = planned.map(({ id: task, name, state, decision }) => ({ id: task, name, state, decision }));
+  return { id, ...planStateOf(planned), tasks: short };
 }
 
 /** The feedback for the next prompt has the last result of the gate, also when there is no next prompt. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../core/errors.ts';
-import type { Session } from '../../core/restore/session.ts';
+import { ofCompleted, withUnknownCost } from '../../core/limits/budget.ts';
+import { aside, type Session } from '../../core/restore/session.ts';
 import { type Prompt, parsePrompt } from '../../core/turn/content.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 import type { Sent, Turn, TurnEnd } from '../../core/turn/turn.ts';
@@ -23,7 +24,7 @@ export interface Outcome {
  */
 export function sendWrites(turn: Turn, session: string | null, at: number): Write[] {
   if (turn.sent !== null) return [];
-  const rung = session === null ? 'new' : 'resume';
+  const rung = turn.options.session === undefined ? 'new' : 'resume';
   const sent: Sent = {
     attempt: turn.attempt,
     prompt: null,
@@ -38,8 +39,8 @@ export function sendWrites(turn: Turn, session: string | null, at: number): Writ
 }
 
 /**
- * The writes that give a turn the session `id`. If the conversation returns to an earlier session (`known`, but not the `newest`),
- * that is a new entry of the lineage, and the old entry is closed.
+ * The writes that give a turn the session `id`. The session before it has no process any more. If the conversation returns to an
+ * earlier session (`known`, but not the `newest`), that is a new entry of the lineage, and the old entry is closed.
  */
 export function openSessionWrites(
   turn: Turn,
@@ -61,9 +62,20 @@ export function openSessionWrites(
     session: { ref, id, agent, origin, parent, ...told, state: 'live' },
     turn: turn.id,
   };
-  if (known === null) return { ref, writes: [open] };
-  const change = { state: 'closed' } as const;
-  return { ref, writes: [{ write: 'change-session', ref: known.ref, change, reason: 'used again later' }, open] };
+  const left: Write[] = [];
+  if (newest?.state === 'live') {
+    const reason = `the agent continued as ${id}`;
+    left.push({ write: 'change-session', ref: newest.ref, change: aside('dormant'), reason });
+  }
+  if (known !== null) {
+    left.push({ write: 'change-session', ref: known.ref, change: aside('closed'), reason: 'used again later' });
+  }
+  return { ref, writes: [...left, open] };
+}
+
+/** Its program ended before it could report what the request has cost. */
+function cutOff({ outcome, usage }: Outcome): boolean {
+  return outcome === 'interrupted' && usage === undefined;
 }
 
 /** The prompt of a record is never empty, even if its program does not report it. */
@@ -72,7 +84,8 @@ const NOT_RECORDED = parsePrompt('[not recorded]');
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */
 export function endWrites(turn: Turn, session: Session | null, done: Outcome, now: number): Write[] {
   const { outcome, failure, reply, prompt = turn.prompt } = done;
-  const usage = addUsage(NO_USAGE, done.usage ?? {});
+  const reported = addUsage(NO_USAGE, done.usage ?? {});
+  const usage = outcome === 'completed' ? ofCompleted(reported) : cutOff(done) ? withUnknownCost(reported) : reported;
   const record: TurnRecord = {
     version: 1,
     n: turn.n,

@@ -1,5 +1,6 @@
 import type { Store } from '../../ports/store.ts';
 import { receiptStore, restores, summary, told, usageDays } from './verbs/accounts.ts';
+import { endErasure, unfinishedErasures } from './verbs/erase.ts';
 import { keyStore } from './verbs/keys.ts';
 import { forgetWorker, moveConversation, placeStore, setChoices, setLimitPerDay, setTitle } from './verbs/places.ts';
 import { answer, requestCancel, requeue, setDelivered } from './verbs/queue.ts';
@@ -32,6 +33,7 @@ function changes({ writing, changing }: LedgerAccess) {
     requeue: changing(requeue),
     answer: changing(answer),
     setDelivered: writing(setDelivered),
+    endErasure: writing(endErasure),
     forgetWorker: changing(forgetWorker),
   } satisfies Partial<Store>;
 }
@@ -58,6 +60,7 @@ function reads({ reading, looking, lookingAt, paging }: LedgerAccess) {
     sessionIsElsewhere: looking(read.sessionIsElsewhere),
     findSessions: looking(read.findSessions),
     transcript: reading(read.transcript),
+    unfinishedErasures: reading(unfinishedErasures),
     restores: paging('restores', restores),
   } satisfies Partial<Store>;
 }

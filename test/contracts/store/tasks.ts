@@ -25,6 +25,16 @@ export function tasks(world: World): void {
     expect((await store.tasks.list(ANN, {}, { limit: 9 })).map(({ id }) => id)).toEqual([b.id, a.id]);
   });
 
+  test('a plan has its tasks in their order, and only for its owner', async () => {
+    const { store } = world;
+    const [a, b] = [newTask(), newTask()];
+    await addTasks(store, newTask());
+    const { tasks } = await store.tasks.add(ANN, { plan: 'p', place: 'here', parallel: null, tasks: [b, a] });
+    expect(await store.tasks.plan(ANN, 'p')).toEqual(tasks);
+    expect(await store.tasks.plan(BOB, 'p')).toEqual([]);
+    for (const none of ['q', 'p\ud800', 'p\0']) expect(await store.tasks.plan(ANN, none)).toEqual([]);
+  });
+
   test('nothing is added of a plan with a fault', async () => {
     const { store, site } = world;
     await addTasks(store, newTask({ session: 's' }));

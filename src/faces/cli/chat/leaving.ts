@@ -99,7 +99,7 @@ export class Leaving {
     if (conversation === null || name === null)
       return lost.length > 0 ? lost : ['The conversation was not created: nothing was sent.'];
     const goesOn = served ? this.#openTurns().map((turn) => `${turn} continues on the server.`) : [];
-    return [...lost, ...goesOn, `To come back: throughline chat ${shellWord(oneLine(name))}`];
+    return [...lost, ...goesOn, `To come back: "throughline chat ${shellWord(oneLine(name))}"`];
   }
 
   #openTurns(): string[] {

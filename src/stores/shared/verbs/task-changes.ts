@@ -16,9 +16,8 @@ import {
 } from '../tasks.ts';
 import { dayOf } from '../totals.ts';
 import { all, changed, insert, one, orTaken, run, type Steps, type StepTx } from './steps.ts';
-import { appendTaskEvents, taskRow } from './task-board.ts';
+import { appendTaskEvents, OF_PLAN, taskRow } from './task-board.ts';
 
-const OF_PLAN = 'SELECT * FROM tasks WHERE owner = ? AND plan = ? ORDER BY place_in_plan';
 const INSERT = `
   INSERT INTO tasks (owner, id, plan, plan_hash, place_in_plan, place, parallel, name, milestone, session, spec, progress, state,
     epoch, created_at)
