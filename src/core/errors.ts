@@ -98,12 +98,12 @@ export function noSuch(what: string, id: string, hint?: string): ThroughlineErro
   return new ThroughlineError('not_found', `There is no ${what} "${id}".`, { hint });
 }
 
-export function noSuchConversation(idOrKey: string): ThroughlineError {
-  return noSuch(
-    'conversation',
-    idOrKey,
-    'See "throughline list". The first prompt to a new key creates a conversation.',
-  );
+/** `isRefused`: whoever asks does not want a new one. */
+export function noSuchConversation(idOrKey: string, { isRefused = false } = {}): ThroughlineError {
+  const created = isRefused
+    ? 'With "create": false, a prompt does not create one.'
+    : 'The first prompt to a new key creates a conversation.';
+  return noSuch('conversation', idOrKey, `See "throughline list". ${created}`);
 }
 
 export function noSuchTurn(id: string): ThroughlineError {

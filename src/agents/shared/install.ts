@@ -121,7 +121,7 @@ function npmInstall({ what, folder: cwd, version, env, signal }: InstallRequest)
 }
 
 /** What npm prints when it fails, and what to do about it. */
-function npmErrors({ agent, package: name, megabytes }: Installable) {
+function npmErrors({ agent, package: name, megabytes }: Installable, version: string) {
   const again = `Then run "throughline agents install ${agent}" again.`;
   const all: (readonly [pattern: RegExp, code: ErrorCode, message: string, hint: string])[] = [
     [
@@ -133,7 +133,7 @@ function npmErrors({ agent, package: name, megabytes }: Installable) {
     [
       /\b(?:ETARGET|E404)\b/,
       'not_found',
-      `npm has no such version of ${name}.`,
+      `npm has no version ${version} of ${name}.`,
       `See "npm view ${name} versions", or leave out --version.`,
     ],
     [
@@ -155,13 +155,14 @@ function npmFailure(cause: Error | string, version: string, what: Installable): 
     const hint = `Install Node together with npm, or put the program of ${what.agent} on PATH.`;
     return new ThroughlineError('agent_unavailable', 'npm was not found.', { hint, cause });
   }
-  const known = npmErrors(what).find(([pattern]) => pattern.test(cause));
+  const known = npmErrors(what, version).find(([pattern]) => pattern.test(cause));
   if (known === undefined) {
     const message = `npm could not install ${what.package} ${version}: ${firstErrors(cause) || 'npm gave no reason'}`;
     return new ThroughlineError('agent_unavailable', message);
   }
   const [, code, message, hint] = known;
-  const detail = firstErrors(cause);
+  // That there is no such version says everything; for the rest npm may name a host or a file.
+  const detail = code === 'not_found' ? '' : firstErrors(cause);
   return new ThroughlineError(code, detail === '' ? message : `${message} (${detail})`, { hint });
 }
 

@@ -102,7 +102,7 @@ async function firstTurn(
   asked: Asked,
   { create, agent }: SubmitOptions,
 ): Promise<NewTurn> {
-  if (create === false) throw noSuchConversation(key);
+  if (create === false) throw noSuchConversation(key, { isRefused: true });
   if (create === undefined && looksLikeId(key)) {
     throw noSuch(
       'conversation',
@@ -267,7 +267,7 @@ function turnOptions(options: SubmitOptions): TurnOptions {
   for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
   if (session !== undefined && newSession !== undefined) {
     throw new ThroughlineError('invalid', 'A turn either continues in a session or opens a new one, not both.', {
-      hint: '"session" names an existing session, "newSession" is the id for a new one.',
+      hint: '"session" (--session) names an existing session, "newSession" (--new-session) is the id for a new one.',
     });
   }
   if (permissions !== undefined && !isPermissionMode(permissions)) {

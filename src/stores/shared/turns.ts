@@ -256,9 +256,13 @@ export function cancelledBy(by: string, replacedBy: string | null) {
 /** Throws unless there is an answer to deliver. */
 export function checkDelivered(row: TurnRow): void {
   if (row.delivered === null) {
-    throw new ThroughlineError('invalid', `Turn ${row.n} was sent without "deliverTo": it is not pending.`, {
-      hint: 'Give "deliverTo" when you send a turn.',
-    });
+    throw new ThroughlineError(
+      'invalid',
+      `Turn ${row.n} was sent without "deliverTo" (--deliver-to): it is not pending.`,
+      {
+        hint: 'Give it when you send a turn.',
+      },
+    );
   }
   if (!hasEnded(row.state)) {
     throw new ThroughlineError(
