@@ -2,6 +2,7 @@ import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../src/agents/scripted/program/commands.js';
 import { ERROR_CODES, ThroughlineError } from '../src/core/errors.ts';
 import type { EventKind } from '../src/core/event.ts';
 import { RUNGS } from '../src/core/restore/restore-settings.ts';
@@ -112,6 +113,15 @@ test('the JSON in documents can be parsed', () => {
     }
   });
   expect(faults).toEqual([]);
+});
+
+test('docs/scripted-agent.md has every command of the scripted agent, and no other', () => {
+  const [, table = ''] = read('docs/scripted-agent.md').split('\n## Commands\n');
+  const rows = table.split('\n').filter((row) => row.startsWith('| `/'));
+  const shown = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`\/([a-z-]+!?)/g)].map(([, name]) => name),
+  );
+  expect(shown.toSorted()).toEqual(Object.keys(COMMANDS).toSorted());
 });
 
 /** The rows of the table after a line of a document, each as its cells. */

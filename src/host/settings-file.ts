@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ThroughlineError, unreadable } from '../core/errors.ts';
 import { checkText } from '../core/input/arguments.ts';
-import { parseSettings, parseStoreAddress, type Settings } from '../core/input/settings.ts';
+import { parseSettings, parseStoreAddress, type Settings, withoutPassword } from '../core/input/settings.ts';
 import { dataHome, LONGEST_PATH } from './data-home.ts';
 
 const NAME = 'throughline.config.json';
@@ -82,6 +82,11 @@ export function storeInWords(store: StoreAddress): string {
   if (store.kind === 'sqlite') return store.file;
   const { host, pathname } = new URL(store.url);
   return `postgres://${host}${pathname}`;
+}
+
+/** How a command names it: without a password. */
+export function storeAddress(store: StoreAddress): string {
+  return store.kind === 'sqlite' ? `sqlite:${store.file}` : withoutPassword(store.url);
 }
 
 /** The file of the database. Throws `refused` when the conversations are in PostgreSQL. */

@@ -38,7 +38,7 @@ export type {
   TurnOutline,
 } from '../core/public/turn.ts';
 export type { Proof, Tried } from '../core/restore/receipt.ts';
-export type { Policy, ReceiptRung, RestoreOverride, Rung } from '../core/restore/restore-settings.ts';
+export type { Policy, ReceiptRung, RestoreOverride, Rung, TurnRestore } from '../core/restore/restore-settings.ts';
 export type { ToldPart } from '../core/restore/told.ts';
 export type { ExecResult } from '../core/sandbox/sandbox.ts';
 export type { PlanNeed, PlanState } from '../core/tasks/plan-state.ts';

@@ -264,9 +264,11 @@ export interface Tail {
    * finds a difference. Null: not known.
    */
   readonly position: string | null;
+  /** What followed the prompt has used, as far as the storage shows it. Left out: it does not. */
+  readonly usage?: Partial<Usage>;
   /**
    * The storage shows that the prompt followed the position, and that the agent finished the turn by itself: its last entry is a complete
-   * answer, and no tool is open. `usage`: as far as the storage shows it. Left out: it did not finish, or its storage does not show it.
+   * answer, and no tool is open. Left out: it did not finish, or its storage does not show it.
    */
-  readonly ended?: { readonly usage: Partial<Usage> };
+  readonly ended?: boolean;
 }

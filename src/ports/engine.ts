@@ -10,7 +10,7 @@ import type { PublicEvent } from '../core/public/event.ts';
 import type { Files } from '../core/public/files.ts';
 import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
 import type { PublicPermission, PublicTold, PublicTool, PublicTurn, TurnOutline } from '../core/public/turn.ts';
-import type { RestoreOverride } from '../core/restore/restore-settings.ts';
+import type { RestoreOverride, TurnRestore } from '../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { Choices, ChoicesChange } from '../core/turn/choices.ts';
 import type { Prompt } from '../core/turn/content.ts';
@@ -133,7 +133,7 @@ export interface Engine {
   /**
    * Restores the session before a prompt comes. Returns the receipt; null: another process holds the conversation, or no slot is free.
    */
-  warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<PublicReceipt | null>;
+  warm(conversation: string, options?: { agent?: string; restore?: TurnRestore }): Promise<PublicReceipt | null>;
 
   /**
    * Ends the processes of its live sessions, and records who did it. No prompt and no answer is lost: the next prompt restores the context,
@@ -401,7 +401,7 @@ export interface SubmitOptions extends Choices {
    * the id was used before.
    */
   readonly newSession?: string;
-  readonly restore?: RestoreOverride;
+  readonly restore?: TurnRestore;
   readonly permissions?: PermissionMode;
   /** How long this turn may take, and how long its agent may be silent. */
   readonly limits?: TimeOverride;

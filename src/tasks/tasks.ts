@@ -227,7 +227,7 @@ class EmbeddedTasks implements Tasks {
     const homes = new Map<string, string | null>();
     for (const place of new Set(tasks.filter(mayBeStranded).map((task) => task.place)))
       homes.set(place, await store.placeName(place));
-    const common = { takers, holders, status: processes.status };
+    const common = { takers, holders, status: processes.status, store: store.address };
     return tasks.map((task) => {
       if (!mayBeStranded(task)) return toPublicTask(task);
       const facts = { ...common, here: isHere(task), home: homes.get(task.place) ?? null };

@@ -239,7 +239,7 @@ export class TaskWork {
   #standing(turns: readonly TaskTurn[] = []): Standing {
     const { maxIterations, retryInterrupted, budget, progress } = this.#task;
     const { iteration, tries, spent } = withTurns(progress, turns);
-    const unpriced = turns.some(({ usage }) => isUnpriced(usage));
+    const unpriced = turns.find(({ usage }) => isUnpriced(usage))?.agent ?? null;
     return { iteration, tries, spent, maxIterations, retryInterrupted, budget, unpriced };
   }
 
@@ -271,7 +271,7 @@ class Unaffordable extends Error {
 /** How each turn of a task gets its context. */
 const RESTORE: Record<SessionMode, Pick<SubmitOptions, 'restore'>> = {
   kept: {},
-  fresh: { restore: { rung: 'transcript' } },
+  fresh: { restore: { rebuild: true, rung: 'transcript' } },
   blank: { restore: { policy: 'off' } },
 };
 

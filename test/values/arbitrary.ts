@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { NOTHING_OMITTED } from '../../src/core/restore/receipt.ts';
-import { POLICIES, type RestoreSettings, RUNGS } from '../../src/core/restore/restore-settings.ts';
+import {
+  continues,
+  type EffectiveRestore,
+  POLICIES,
+  type RestoreSettings,
+  RUNGS,
+} from '../../src/core/restore/restore-settings.ts';
 import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/restore/session.ts';
 import type { AgentTraits } from '../../src/core/restore/traits.ts';
 import type { Prompt } from '../../src/core/turn/content.ts';
@@ -32,6 +38,11 @@ export const restoreSettings: fc.Arbitrary<RestoreSettings> = fc.record({
   lastTurns: fc.option(fc.nat(20)),
   allowTools: fc.boolean(),
 });
+
+/** What a turn is restored with. */
+export const effectiveRestore: fc.Arbitrary<EffectiveRestore> = fc
+  .tuple(restoreSettings, fc.boolean())
+  .map(([settings, rebuild]) => ({ ...settings, rebuild: rebuild && !continues(settings.rung) }));
 
 /** A session whose reference and id contain its place in the list. */
 export function session(place: number, fields: Partial<Session> = {}): Session {

@@ -195,7 +195,9 @@ test('impossible requests are refused without starting anything', async () => {
 
 test('the tail has the entries that descend from the prompt, and is null without a file', async () => {
   keep('s', entry('a', null) + entry('b', 'a'));
-  expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, sandbox)).toEqual({ updates: [], position: '2:b' });
+  expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, sandbox)).toMatchObject({
+    ...{ updates: [], position: '2:b', ended: false, usage: { modelCalls: 0 } },
+  });
   expect(await agent().tail('none', { prompt: 'b', position: null }, sandbox)).toBeNull();
   expect(await agent().position('none', sandbox)).toBeNull();
 });
@@ -205,8 +207,7 @@ test('the tail has an end if the answer is complete and the prompt follows the e
     `${JSON.stringify({ type, uuid, parentUuid, timestamp: new Date(1e12).toISOString(), ...more })}\n`;
   const message = { id: 'm', role: 'assistant', stop_reason: 'end_turn', content: [{ type: 'text', text: 'Done.' }] };
   const answer = (uuid: string, parent: string) => line('assistant', uuid, parent, { message });
-  const ended = async (position: string | null) =>
-    (await agent().tail('s', { prompt: 'p', position }, sandbox))?.ended !== undefined;
+  const ended = async (position: string | null) => (await agent().tail('s', { prompt: 'p', position }, sandbox))?.ended;
 
   keep('s', entry('a', null) + answer('b', 'a') + line('attachment', 'x', 'b') + entry('p', 'x') + answer('c', 'p'));
   expect([await ended('2:b'), await ended('3:x')]).toEqual([true, true]);

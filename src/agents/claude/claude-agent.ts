@@ -98,8 +98,8 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
       const found = file === null ? null : await entriesFrom(file, sent);
       if (found === null) return null;
       const { entries, position, landed } = found;
-      const ended = landed && cameToItsEnd(entries) ? { ended: { usage: usageIn(entries) } } : {};
-      return { updates: updatesOf(entries), position, ...ended };
+      const ended = landed && cameToItsEnd(entries);
+      return { updates: updatesOf(entries), position, usage: usageIn(entries), ended };
     },
   };
 }

@@ -22,7 +22,7 @@ export interface Omissions {
 }
 
 export interface LeftOut {
-  /** Inputs and outputs of tools that were left out or cut. */
+  /** Tools whose input or output was left out or cut, or whose output the agent did not report. */
   readonly outputs: number;
   /** Images that were only named. */
   readonly images: number;

@@ -1,3 +1,5 @@
+import { isObject } from './content.ts';
+
 /**
  * What an agent does during a turn, as Agent Client Protocol `session/update` values: one vocabulary for every adapter.
  * Only the kinds that our records are made of have types; every other kind is stored and passed on unchanged.
@@ -64,6 +66,18 @@ export function chunkText(update: Update): string | null {
   if (!('content' in update)) return null;
   const content = update.content as UpdateContent | undefined;
   return content?.type === 'text' && typeof content.text === 'string' ? content.text : null;
+}
+
+/**
+ * What a tool has printed since the last update of it; null: the update does not report it. Agents that run commands themselves send
+ * this in `_meta`, in pieces: a convention beside the protocol. The end of a terminal that printed nothing counts as an empty text.
+ */
+export function printedText(update: Update | ToolCallFields): string | null {
+  const { _meta: meta } = update as { readonly _meta?: unknown };
+  if (!isObject(meta)) return null;
+  const printed = meta.terminal_output_delta ?? meta.terminal_output;
+  if (isObject(printed) && typeof printed.data === 'string') return printed.data;
+  return isObject(meta.terminal_exit) ? '' : null;
 }
 
 const TOKENS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;

@@ -1,4 +1,4 @@
-import { tokensOf } from '../../core/limits/budget.ts';
+import { costText, tokensOf } from '../../core/limits/budget.ts';
 import type { Delayed } from '../../core/limits/slots.ts';
 import type { PublicEventPayloads } from '../../core/public/event.ts';
 import type { PublicReceipt } from '../../core/public/session.ts';
@@ -49,13 +49,20 @@ export function strandedLine({ message, hint }: Stranded | Delayed): string {
 
 /** What was used, in one line. Rare kinds are left out when they are zero. */
 export function usageLine(usage: Usage): string {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costMicros, modelCalls } = usage;
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, modelCalls } = usage;
   const parts = [`${inputTokens} tokens in`, `${outputTokens} out`];
   if (cacheReadTokens > 0) parts.push(`${cacheReadTokens} from cache`);
   if (cacheWriteTokens > 0) parts.push(`${cacheWriteTokens} to cache`);
   parts.push(counted(modelCalls, 'model call'));
-  if (costMicros > 0) parts.push(`$${(costMicros / 1_000_000).toFixed(4)}`);
+  const cost = costLine(usage);
+  if (cost !== null) parts.push(cost);
   return parts.join(', ');
+}
+
+/** The cost within a sentence; null: there is none. */
+export function costLine(usage: Usage): string | null {
+  const cost = costText(usage);
+  return cost === null || usage.costMicros > 0 ? cost : `cost of ${cost}`;
 }
 
 /** A tool in one line: its kind, what it did and on what, how long it took, and how it ended if it did not complete. */
@@ -136,7 +143,9 @@ const FIGURES = ['in', 'out', 'cached', 'cost'];
  */
 export function usageTable(rows: readonly UsageOf[], width: number | null): string[] {
   if (width === null) {
-    return rows.map((row) => `${row.names.map(oneLine).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`);
+    return rows.map(
+      (row) => `${row.names.map((each) => oneLine(each)).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`,
+    );
   }
   const most = Math.max(1, ...rows.map(({ usage }) => tokensOf(usage)));
   const shown = rows.map(({ names, turns: count, usage }) => {
@@ -147,7 +156,7 @@ export function usageTable(rows: readonly UsageOf[], width: number | null): stri
       ...names.map((name) => cutTo(oneLine(name), LONGEST_NAME)),
       turns(count),
       ...tokens.map((count) => (isKnown ? short(count) : '–')),
-      usage.costMicros > 0 ? `$${(usage.costMicros / 1_000_000).toFixed(2)}` : '–',
+      costText(usage) ?? '–',
     ];
   });
   const names = rows[0]?.names.length ?? 0;
@@ -185,7 +194,7 @@ function filled(parts: readonly string[], between: string, width: number): strin
 
 /** Null: the agent reports nothing. */
 function known(usage: Usage): string | null {
-  return tokensOf(usage) === 0 && usage.modelCalls === 0 && usage.costMicros === 0 ? null : usageLine(usage);
+  return tokensOf(usage) === 0 && usage.modelCalls === 0 && costText(usage) === null ? null : usageLine(usage);
 }
 
 function padded(text: string, width: number, isName: boolean): string {

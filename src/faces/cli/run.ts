@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { type Command, CommanderError } from 'commander';
 import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
 import { WAITS } from './commands.ts';
-import { DONE, EXIT } from './exit-codes.ts';
+import { DONE, EXEC_EXIT, EXIT } from './exit-codes.ts';
 import { nearest, withSuggestion } from './names.ts';
 import { Output, type Sink } from './output.ts';
 import { createProgram, loadCommand, withInstallVersion, withoutHelpCommand } from './program.ts';
@@ -23,7 +25,14 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const checkWritten = watchWrites(stdout);
   stderr.on('error', () => {}); // there is no other place to report it
   const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
-    new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
+    new Output({
+      stdout,
+      stderr,
+      json,
+      quiet,
+      color: !env.NO_COLOR && env.TERM !== 'dumb',
+      command: () => commandIn(env),
+    });
   let output: Output | null = null;
   let exitCode = DONE;
   let begun: Command | null = null;
@@ -45,7 +54,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const program = createProgram({
     version,
     first: words[0],
-    writeOut: (text) => stdout.write(text),
+    writeOut: (text) => stdout.write(inHelp(text, commandIn(env))),
     writeErr: (text) => stderr.write(text),
     begin,
     acting: (command) => {
@@ -65,10 +74,34 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
       (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
     }
     if (env.THROUGHLINE_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`);
-    return EXIT[failure.code];
+    return isExec(begun, inner) ? EXEC_EXIT.ours : EXIT[failure.code];
   } finally {
     (output as Output | null)?.waitFor(null);
   }
+}
+
+/** `inner`: the subcommand that was named. Its failures must not look like those of the command that it runs. */
+function isExec(begun: Command | null, inner: Command | null): boolean {
+  return begun?.name() === 'sandbox' && inner?.name() === 'exec';
+}
+
+/**
+ * How the shell of this environment runs us: by name, or by npx, which finds us in a checkout and where a project has installed us.
+ * npm adds folders of packages to the path of what it runs; the shell does not have them.
+ */
+function commandIn({ PATH = '' }: NodeJS.ProcessEnv): string {
+  if (PATH === '') return 'throughline';
+  const folders = PATH.split(delimiter).filter(
+    (folder) => folder !== '' && !folder.endsWith(join('node_modules', '.bin')),
+  );
+  return folders.some((folder) => existsSync(join(folder, 'throughline'))) ? 'throughline' : 'npx throughline';
+}
+
+/** The help, with examples and commands as they can be run here. */
+function inHelp(text: string, command: string): string {
+  if (command === 'throughline') return text;
+  const examples = text.replaceAll(/^ *\$ .*$/gm, (line) => line.replace(/\bthroughline (?=[a-z-])/, `${command} `));
+  return examples.replaceAll('"throughline ', `"${command} `);
 }
 
 /** This process may upgrade the data, or wait for another process that does. A server may not answer at once. */

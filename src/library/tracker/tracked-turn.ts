@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../core/errors.ts';
+import { ofCompleted, withUnknownCost } from '../../core/limits/budget.ts';
 import { aside, type Session } from '../../core/restore/session.ts';
 import { type Prompt, parsePrompt } from '../../core/turn/content.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
@@ -72,13 +73,19 @@ export function openSessionWrites(
   return { ref, writes: [...left, open] };
 }
 
+/** Its program ended before it could report what the request has cost. */
+function cutOff({ outcome, usage }: Outcome): boolean {
+  return outcome === 'interrupted' && usage === undefined;
+}
+
 /** The prompt of a record is never empty, even if its program does not report it. */
 const NOT_RECORDED = parsePrompt('[not recorded]');
 
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */
 export function endWrites(turn: Turn, session: Session | null, done: Outcome, now: number): Write[] {
   const { outcome, failure, reply, prompt = turn.prompt } = done;
-  const usage = addUsage(NO_USAGE, done.usage ?? {});
+  const reported = addUsage(NO_USAGE, done.usage ?? {});
+  const usage = outcome === 'completed' ? ofCompleted(reported) : cutOff(done) ? withUnknownCost(reported) : reported;
   const record: TurnRecord = {
     version: 1,
     n: turn.n,

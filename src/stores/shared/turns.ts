@@ -42,8 +42,8 @@ export function perDayOf({ perDay }: NewTurn, { limits }: LeaseRow): PerDay | nu
 }
 
 /** Throws `over_budget`. */
-export function checkSpent(perDay: PerDay, spent: Spending, now: number): void {
-  const failure = judgeSpending(dayLimits(perDay, spent), now);
+export function checkSpent(perDay: PerDay, spent: Spending, agent: string, now: number): void {
+  const failure = judgeSpending(dayLimits(perDay, spent), agent, now);
   if (failure !== null) throw errorOf(failure);
 }
 

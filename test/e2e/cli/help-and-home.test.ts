@@ -36,6 +36,28 @@ describe('help', () => {
   });
 });
 
+describe('where the shell has no program "throughline"', () => {
+  // npm adds such folders to the path of what it runs: the shell does not have them.
+  const npx = { env: { PATH: `/work/node_modules/.bin:${process.env.PATH}` } };
+
+  test.each([
+    ['a hint', ['show', 'nothing'], 'See "npx throughline list".'],
+    ['a hint with --json', ['show', 'nothing', '--json'], 'See \\"npx throughline list\\".'],
+    ['a note', ['list'], 'Start one with "npx throughline send KEY PROMPT".'],
+    ['wrong use', ['list', '--wrong'], 'See "npx throughline list --help".'],
+  ])('%s names npx', async (_, args, hint) => {
+    expect((await home.start(args, npx).ended).stderr).toContain(hint);
+    expect((await home.start(args).ended).stderr).toContain(hint.replace('npx ', ''));
+  });
+
+  test('the examples of the help name npx', async () => {
+    const { stdout } = await home.start(['send', '--help'], npx).ended;
+    expect(stdout).toContain('$ npx throughline send notes "The codeword is osprey"');
+    expect(stdout).toContain('git diff | npx throughline send review');
+    expect(stdout).not.toMatch(/\$ (?:.*\| )?throughline/);
+  });
+});
+
 test('the version is that of the package', async () => {
   expect(await home.ok('--version')).toBe(`${packageJson.version}\n`);
 });

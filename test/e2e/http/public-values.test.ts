@@ -287,7 +287,7 @@ async function returnedValues(engine: Engine): Promise<unknown[]> {
   await event(engine, 'chat', 'turn.update', { turn: hanging.turn.id });
   const cancelled = await engine.cancel(hanging.turn.id);
   await ended(engine, hanging.turn);
-  const rebuilt = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'transcript' } });
+  const rebuilt = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'transcript' } });
   const fork = await engine.fork('chat', { turn: 2, key: 'fork' });
   const warmed = await engine.warm('fork');
   return [

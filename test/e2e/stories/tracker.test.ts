@@ -315,7 +315,7 @@ test('the prompt of a request is shown from the start, and is kept when its prog
   expect(await tracker.getRequest('req1')).toMatchObject({ status: 'failed', prompt: blocks });
   await tracker.failRequest('req2');
   expect((await tl.engine.show('agent456')).turns).toMatchObject([
-    { state: 'interrupted', prompt: blocks },
+    { state: 'interrupted', prompt: blocks, usage: { costMicros: 0, unknownCosts: 1 } },
     { state: 'failed', prompt: [{ text: 'Again.' }] },
   ]);
   expect((await tl.engine.export('agent456')).records.map((record) => record.prompt)).toMatchObject([

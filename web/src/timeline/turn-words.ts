@@ -43,6 +43,7 @@ export function factsOf(turn: Turn): string[] {
     turn.agent,
     startedAt !== null && endedAt !== null && !imported ? duration(endedAt - startedAt) : '',
     tokens > 0 ? `${count(tokens)} tokens` : '',
+    usage.unknownCosts === undefined ? '' : 'cost unknown',
     imported ? 'imported' : '',
     recovered ? 'outcome read from the agent’s storage' : '',
     retryOf !== null ? 'retry' : '',

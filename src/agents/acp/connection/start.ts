@@ -9,12 +9,14 @@ import type { AcpConnection } from './connection.ts';
 
 /**
  * What we offer to every agent; it is implemented in tools/client.ts. Without `notices`, agents send their warnings as answers. Without
- * `compaction`, they report a summary of their own as a tool call, as an answer, or not at all.
+ * `compaction`, they report a summary of their own as a tool call, as an answer, or not at all. The names in `_meta` are a convention
+ * of agents that run commands themselves: to a client that has them, they send what a command prints (`printedText`).
  */
 const CLIENT_CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
   session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  _meta: { terminal_output: true, terminal_output_delta: true },
 } as const;
 
 /** The first request to any agent. Throws what it answers, or `Unsuitable` when it speaks another version. */

@@ -64,6 +64,15 @@ export interface Quirks {
     messageIds: readonly string[],
     surroundings: Surroundings,
   ) => Promise<ReadonlyMap<string, string>>;
+  /**
+   * What these tool calls printed, from its own record, of those that are there. It leaves out a part of what it sends in pieces. Asked
+   * when it has answered a prompt.
+   */
+  readonly recordedOutputs?: (
+    toolCallIds: readonly string[],
+    session: string,
+    surroundings: Surroundings,
+  ) => Promise<ReadonlyMap<string, string>>;
   /** Why the last turn failed, from its own record, although it reports that the turn ended; null: nothing shows a failure. */
   readonly failureOf?: (session: string, surroundings: Surroundings) => Promise<string | null>;
   /** Its answers count the tokens since the start of its process, not those of the prompt. */

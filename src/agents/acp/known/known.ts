@@ -4,7 +4,7 @@ import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../../shared/json.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
-import { outdated, whyNotOpened } from './codex-sessions.ts';
+import { outdated, recordedOutputs, whyNotOpened } from './codex-sessions.ts';
 import { COPILOT_QUIRKS } from './copilot.ts';
 import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
 import { OPENCODE_QUIRKS } from './opencode.ts';
@@ -58,6 +58,7 @@ const CODEX_QUIRKS: Quirks = {
     const { error } = asObject(asObject(asObject(update)._meta).codex);
     return asObject(error).willRetry === true ? 'retry' : null;
   },
+  recordedOutputs,
   loginStatus: LOGIN_STATUS,
   withoutTools: CODEX_WITHOUT_TOOLS,
   whyNotOpened,

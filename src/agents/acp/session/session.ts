@@ -193,14 +193,23 @@ export class AcpSession implements AgentSession {
 
   async #send(flight: Flight, { content }: PromptRequest): Promise<void> {
     const params = { sessionId: this.id, prompt: this.wording(content) };
+    const outcome = await this.#outcomeOf(flight, params);
+    const { recordedOutputs } = this.quirks;
+    if (recordedOutputs && this.alive) {
+      await this.updates.compareOutputs((ids) => recordedOutputs(ids, this.id ?? '', this.surroundings));
+    }
+    this.#finish(flight, outcome);
+  }
+
+  async #outcomeOf(flight: Flight, params: object): Promise<AgentOutcome> {
     try {
       const response = await this.connection.request('session/prompt', params);
       const usage = this.#tokens.read(response);
       if (usage !== null) flight.events.push({ type: 'usage', usage });
       const outcome = outcomeOf(asObject(response).stopReason, flight.stopped);
-      this.#finish(flight, outcome.kind === 'completed' ? await this.#checkRecord(outcome) : outcome);
+      return outcome.kind === 'completed' ? await this.#checkRecord(outcome) : outcome;
     } catch (error) {
-      this.#finish(flight, flight.stopped ? { kind: 'cancelled' } : failureOf(error));
+      return flight.stopped ? { kind: 'cancelled' } : failureOf(error);
     }
   }
 

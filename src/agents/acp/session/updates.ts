@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
-import { chunkText, type Update } from '../../../core/turn/update.ts';
+import { chunkText, printedText, type Update } from '../../../core/turn/update.ts';
 import { asObject } from '../../shared/json.ts';
 import type { AboutAnswer, Quirks } from '../known/description.ts';
 import { Answer } from './answer.ts';
@@ -23,6 +23,8 @@ export class Updates {
   readonly #state: SessionState;
   readonly #between = new BetweenTurns();
   readonly #texts = new TerminalTexts();
+  /** How many characters the tools of this turn have printed in pieces, by the ids of their calls. */
+  readonly #printed = new Map<string, number>();
   readonly #answer = new Answer();
   readonly #cost: CostMeter;
   readonly #onSettings: UpdatesSettings['onSettings'];
@@ -53,6 +55,7 @@ export class Updates {
   /** A turn has begun: it gets what was kept for it. */
   begin(): void {
     this.#answer.begin();
+    this.#printed.clear();
     this.failure = null;
     this.#report(this.#between.take());
     this.#reportCost();
@@ -62,6 +65,20 @@ export class Updates {
   async compare(recordedTexts: (messageIds: readonly string[]) => Promise<ReadonlyMap<string, string>>): Promise<void> {
     const ids = [...this.#answer.texts.keys()];
     if (ids.length > 0) this.#report(this.#answer.recorded(await recordedTexts(ids)));
+  }
+
+  /** The agent has answered: compares what tools printed in pieces with the agent's own record. */
+  async compareOutputs(
+    recordedOutputs: (toolCallIds: readonly string[]) => Promise<ReadonlyMap<string, string>>,
+  ): Promise<void> {
+    if (this.#printed.size === 0) return;
+    const recorded = await recordedOutputs([...this.#printed.keys()]);
+    for (const [toolCallId, length] of this.#printed) {
+      const text = recorded.get(toolCallId);
+      if (text === undefined || text.length === length) continue;
+      const content = [{ type: 'content', content: { type: 'text', text } }];
+      this.#report([{ sessionUpdate: 'tool_call_update', toolCallId, content }]);
+    }
   }
 
   /** The turn is about to end. `textOf`: the text of a terminal that was not released yet; null: there is no such terminal. */
@@ -111,9 +128,20 @@ export class Updates {
 
   /** The update, with what it retracts of the answer so far. */
   #counted(update: Update, about: AboutAnswer | null): Update[] {
-    if (about === null) return [update, ...this.#answer.see(update)];
+    if (about === null) {
+      this.#countPrinted(update);
+      return [update, ...this.#answer.see(update)];
+    }
     if (about === 'failed') this.failure = chunkText(update);
     return [isOfATurn(update) ? betweenTurns(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
+  }
+
+  /** What comes together with the end of its tool is all of it. */
+  #countPrinted(update: Update): void {
+    const { toolCallId, status } = update as { readonly toolCallId?: unknown; readonly status?: unknown };
+    const text = printedText(update) ?? '';
+    if (typeof toolCallId !== 'string' || text === '' || status !== undefined) return;
+    this.#printed.set(toolCallId, (this.#printed.get(toolCallId) ?? 0) + text.length);
   }
 
   #report(updates: Iterable<Update>): void {

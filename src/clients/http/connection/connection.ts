@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { EXEC_MS } from '../../../core/sandbox/sandbox.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
 import { type Backoff, type BackoffSettings, createBackoff } from './backoff.ts';
 import {
@@ -29,7 +30,8 @@ export const TIMING: Timing = {
   firstMs: 50,
   longestMs: 1_000,
   timeoutMs: 30_000,
-  longMs: 600_000,
+  // The server ends a command after this time, and then still has to answer.
+  longMs: EXEC_MS + 60_000,
   firstAnswerMs: 10_000,
   silenceMs: 45_000,
 };

@@ -28,6 +28,7 @@ export type Question = PublicEventPayloads['permission.asked'];
  * drawn again and again. It does no I/O and reads no clock.
  */
 export class Transcript {
+  readonly #runnable: (text: string) => string;
   /** Paths below this directory are shown relative to it. */
   cwd: string | null = null;
   /** Turns that have begun, and notes between them, until they are printed. */
@@ -46,6 +47,11 @@ export class Transcript {
   readonly questions: Question[] = [];
   /** Questions that were answered here. */
   readonly #answeredHere = new Set<string>();
+
+  /** `runnable`: a text of ours with commands in double quotes, as they can be run here. */
+  constructor(runnable = (text: string) => text) {
+    this.#runnable = runnable;
+  }
 
   /** Prompts of this terminal that are not accepted yet. */
   get unsent(): readonly string[] {
@@ -197,7 +203,7 @@ export class Transcript {
     if (recovered) scene.note([span(RECOVERED, 'dim')]);
     if (outcome === 'cancelled') scene.note([span('Cancelled.', 'yellow')]);
     else if (failure !== null) {
-      const hint = failure.hint === undefined ? '' : ` ${oneLine(failure.hint)}`;
+      const hint = failure.hint === undefined ? '' : ` ${oneLine(this.#runnable(failure.hint))}`;
       const style = outcome === 'interrupted' ? 'yellow' : 'red';
       scene.note([span(`Turn ${n} ${outcome}: `, style), span(`${oneLine(failure.message)}${hint}`)]);
     }
@@ -230,7 +236,7 @@ export class Transcript {
   #closed(permissionId: string, how: string, style: 'green' | 'red' | 'dim'): void {
     const at = this.questions.findIndex((one) => one.permissionId === permissionId);
     const [question] = at === -1 ? [] : this.questions.splice(at, 1);
-    const title = question === undefined ? '' : `${oneLine(question.title)} `;
+    const title = question === undefined ? '' : `${oneLine(question.title, 'code')} `;
     this.#last().note([span('? ', 'yellow'), span(title), span(`· ${oneLine(how)}`, style)], true);
   }
 

@@ -45,8 +45,8 @@ test('the report of several tasks ends with totals and a verdict', () => {
   expect(totalLines([done, queued])[0]).toBe('# All 2 tasks: not finished: later (queued)');
   const lines = totalLines([done, asking, queued]);
   expect(lines[0]).toBe('# All 3 tasks: a person is needed: guide (asking)');
-  expect(lines).toContain('| parser | done | none yet | 2 | 100 | 0.5000 | 1 (20 ms) |');
-  expect(lines.at(-2)).toBe('| all | 1 queued, 1 asking, 1 done |  | 6 | 300 | 1.5000 | 3 (60 ms) |');
+  expect(lines).toContain('| parser | done | none yet | 2 | 100 | 0.50 USD | 1 (20 ms) |');
+  expect(lines.at(-2)).toBe('| all | 1 queued, 1 asking, 1 done |  | 6 | 300 | 1.50 USD | 3 (60 ms) |');
 });
 
 function reported(task: { name?: string; state?: string }): TaskReport {

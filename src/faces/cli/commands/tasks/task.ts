@@ -51,7 +51,8 @@ async function list({ state, milestone, limit }: ListFlags, { output, lookAtTask
   await lookAtTasks(async ({ tasks }) => {
     await output.each(
       allTasks(tasks, given({ states: state && [state], milestone }), limit),
-      (task) => output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${taskLine(task)}`),
+      (task) =>
+        output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${output.runnable(taskLine(task))}`),
       state === undefined && milestone === undefined
         ? 'There are no tasks yet. Start one with "throughline task run GOAL".'
         : 'There are no such tasks.',
@@ -84,7 +85,7 @@ const GATE_LINES: PerGate<string> = {
 function forPeople(task: PublicTask, output: Output): void {
   const { id, planId, goal, gate, milestone, progress, createdAt, state } = task;
   const field = (name: string, value: string) => output.line(styled('dim', `${name.padEnd(14)}`), oneLine(value));
-  output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
+  output.line(styled('bold', nameOf(task)), `  ${output.runnable(taskLine(task))}`);
   field('id', id);
   field('plan', planId);
   field('goal', goal);
@@ -95,7 +96,7 @@ function forPeople(task: PublicTask, output: Output): void {
   field('spent', usageLine(progress.spent));
   if (progress.lockWaits.count > 0) field('lock waits', `${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`);
   if (progress.denied > 0) field('denied', `${progress.denied} of the agent's questions, because nobody answered`);
-  if (state === 'asking') output.line(`To continue: throughline task retry ${id} --say "…"`);
+  if (state === 'asking') output.line(`To continue: ${output.command} task retry ${id} --say "…"`);
 }
 
 /** How long we wait for the process that runs a task to end it. */

@@ -34,7 +34,7 @@ export async function watchTasks(
     const last = await desk.tasks.waitFor(ids, { signal: leaving.signal });
     await showing.upTo(await desk.tasks.lastSeq());
     if (output.json) output.value({ kind: 'result', tasks: last });
-    else for (const task of last) output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
+    else for (const task of last) output.line(styled('bold', nameOf(task)), `  ${output.runnable(taskLine(task))}`);
     over.abort();
     await showing.done;
     return leaving.signal.aborted

@@ -63,7 +63,7 @@ export class TurnView {
   /** A tool is shown when it starts, and when it fails. */
   #tool({ toolCallId, title, locations, status }: ToolCallFields): void {
     const known = this.#tools.get(toolCallId);
-    const name = known ?? oneLine([title ?? 'tool', locations?.[0]?.path ?? ''].join(' '));
+    const name = known ?? oneLine([title ?? 'tool', locations?.[0]?.path ?? ''].join(' '), 'code');
     if (known === undefined) this.#output.note(styled('dim', `tool: ${name}`));
     if (status === 'failed') this.#output.note(styled('dim', `tool failed: ${name}`));
     this.#tools.set(toolCallId, name);
