@@ -110,6 +110,7 @@ function task(i: number): NewTask {
     },
     ...{
       session: null,
+      newSession: null,
       maxIterations: 3,
       budget: { costMicros: null, tokens: null },
       after: [],

@@ -76,7 +76,7 @@ export function sessionInUse(id: string): ThroughlineError {
 /** An id that the caller chose opens a session once, in one conversation (R1). */
 export function sessionIdUsed(id: string): ThroughlineError {
   return new ThroughlineError('refused', `The session id "${id}" was used before, or an open turn has chosen it.`, {
-    hint: 'Choose another one. To continue in an existing session, name it as "session".',
+    hint: 'Choose another one (for a task: add the task again). To continue in an existing session, name it as "session".',
   });
 }
 

@@ -255,7 +255,8 @@ test('a task is published without the fields that only the process needs that ru
       gate: null,
       milestone: null,
     },
-    ...{ agent: 'claude', sessions: 'kept', session: null, maxIterations: 3, budget: { costMicros: null, tokens: 9 } },
+    ...{ agent: 'claude', sessions: 'kept', session: null, newSession: null, maxIterations: 3 },
+    budget: { costMicros: null, tokens: 9 },
     ...{ after: [], retryInterrupted: 0, cwd: null, sandbox: null, permissions: 'deny', state: 'running' },
     progress: {
       ...{ conversation: 'c-1', ...STEP, tries: 0, retryOf: 't-0', feedback: { gate: GATE, person: null } },
