@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { Usage } from '../../../core/turn/usage.ts';
 import type { AgentOutcome } from '../../../ports/agent.ts';
+import { asObject } from '../../shared/json.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import { count, tokensOf } from '../transcript/updates.ts';
 
@@ -88,6 +89,13 @@ export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
     cacheReadTokens: sum('cacheReadInputTokens'),
     cacheWriteTokens: sum('cacheCreationInputTokens'),
   };
+}
+
+/** The window of the model that answers, in tokens. Null: Claude does not report it. Its subagents may use other models. */
+export function windowIn({ modelUsage }: ClaudeMessage, model: string | null): number | null {
+  if (!isObject(modelUsage) || model === null || !Object.hasOwn(modelUsage, model)) return null;
+  const { contextWindow } = asObject(modelUsage[model]);
+  return count(contextWindow) || null;
 }
 
 const MICROS = 1_000_000;
