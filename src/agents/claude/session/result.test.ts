@@ -91,9 +91,10 @@ test('the window is that of the model that answers, not of the models of its sub
     main: { contextWindow: 1_000_000 },
     small: { contextWindow: 200_000 },
     odd: { contextWindow: 'x' },
+    guess: { contextWindow: 1_000_000, costBasis: 'unknown' },
   };
   const result = { type: 'result', modelUsage };
   expect(windowIn(result, 'main')).toBe(1_000_000);
-  for (const model of ['odd', 'gone', 'toString', null]) expect(windowIn(result, model)).toBeNull();
+  for (const model of ['odd', 'guess', 'gone', 'toString', null]) expect(windowIn(result, model)).toBeNull();
   expect(windowIn({ type: 'result' }, 'main')).toBeNull();
 });

@@ -91,11 +91,14 @@ export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
   };
 }
 
-/** The window of the model that answers, in tokens. Null: Claude does not report it. Its subagents may use other models. */
+/**
+ * The window of the model that answers, in tokens; its subagents may use other models. Null: Claude does not report it. For a model that it
+ * has no price for, it only guesses (2.1.325), and the models behind a gateway often have less.
+ */
 export function windowIn({ modelUsage }: ClaudeMessage, model: string | null): number | null {
   if (!isObject(modelUsage) || model === null || !Object.hasOwn(modelUsage, model)) return null;
-  const { contextWindow } = asObject(modelUsage[model]);
-  return count(contextWindow) || null;
+  const { contextWindow, costBasis } = asObject(modelUsage[model]);
+  return costBasis === 'unknown' ? null : count(contextWindow) || null;
 }
 
 const MICROS = 1_000_000;
