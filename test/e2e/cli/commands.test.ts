@@ -440,6 +440,16 @@ test('usage sums by day and agent', async () => {
   expect(await home.here.lines('usage', '--as', 'counted', '--since', '2999-01-01')).toEqual([]);
 });
 
+test('totals say of how many turns the cost is unknown', async () => {
+  await home.here.ok('send', 'u', '/usage 5 5 700000', '--as', 'cut-off');
+  await home.here.run('send', 'u', '/say half of it\n/die', '--as', 'cut-off');
+  for (const command of [['usage'], ['list'], ['summary', 'u']]) {
+    expect(await home.here.ok(...command, '--as', 'cut-off')).toContain(', 0.70 USD + 1 turn unknown');
+    const [row] = await home.here.lines(...command, '--as', 'cut-off');
+    expect(row.usage).toMatchObject({ costMicros: 700_000, unknownCosts: 1 });
+  }
+});
+
 test('usage lists all of many days', async () => {
   await home.here.ok('send', 'u', '/usage 1 1', '--as', 'long');
   const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'));

@@ -55,7 +55,15 @@ const PUBLIC_SENT = { attempt: 1, rung: 'transcript', delivered: { from: 1, to: 
 const RECEIPT: Receipt = {
   ...{ turn: 4, attempt: 1, agent: 'claude', rung: 'transcript', sessionId: 's-2', carried: 3, dropped: 0 },
   ...{ unknownBefore: 2, condensed: 2, shortened: 1, leftOut: { outputs: 2, images: 1, files: 0 } },
-  ...{ delivered: 3, deliveredTokens: 40, unsettled: false, modelCalls: 0, usage: NO_USAGE, toolsRan: [] },
+  ...{
+    delivered: 3,
+    deliveredTokens: 40,
+    window: { tokens: 200_000, from: 'assumed' },
+    unsettled: false,
+    modelCalls: 0,
+    usage: NO_USAGE,
+    toolsRan: [],
+  },
   ...{ proof: 'counted', before: 'counted', after: null, lockWaits: { count: 0, ms: 0 }, ms: 7 },
   tried: [{ rung: 'resume', sessionId: 's-1', failure: 'its files are gone' }],
 };

@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { Usage } from '../../../core/turn/usage.ts';
 import type { AgentOutcome } from '../../../ports/agent.ts';
+import { asObject } from '../../shared/json.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import { count, tokensOf } from '../transcript/updates.ts';
 
@@ -88,6 +89,16 @@ export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
     cacheReadTokens: sum('cacheReadInputTokens'),
     cacheWriteTokens: sum('cacheCreationInputTokens'),
   };
+}
+
+/**
+ * The window of the model that answers, in tokens; its subagents may use other models. Null: Claude does not report it. For a model that it
+ * has no price for, it only guesses (2.1.325), and the models behind a gateway often have less.
+ */
+export function windowIn({ modelUsage }: ClaudeMessage, model: string | null): number | null {
+  if (!isObject(modelUsage) || model === null || !Object.hasOwn(modelUsage, model)) return null;
+  const { contextWindow, costBasis } = asObject(modelUsage[model]);
+  return costBasis === 'unknown' ? null : count(contextWindow) || null;
 }
 
 const MICROS = 1_000_000;
