@@ -142,7 +142,7 @@ function ProofLine({ when, proof }: { when: string; proof: Proof | null }) {
 function More({ receipt }: { receipt: Receipt }) {
   const { shortened, leftOut, unsettled, toolsRan, lockWaits, delivered, deliveredTokens } = receipt;
   const { unknownBefore, filesLeft } = receipt;
-  const lines = [
+  const lines: readonly (string | false)[] = [
     delivered > 0 &&
       `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} delivered, about ${deliveredTokens.toLocaleString('en')} tokens`,
     shortened > 0 && `${shortened} of them shortened`,
