@@ -69,16 +69,13 @@ function mayRunPrograms(folder) {
   return status === 0;
 }
 
-/** Removes the folders of killed test runs of this user. Another user could replace a folder with a link while root removes what is in it. */
+/** Removes the folders of killed test runs of this user. In one of another user, a folder could become a link while it is removed. */
 function removeLeft() {
   for (const name of readdirSync(MEMORY)) {
     const pid = Number(NAME.exec(name)?.[1]);
-    if (
-      pid > 0 &&
-      !isRunning(pid) &&
-      lstatSync(join(MEMORY, name), { throwIfNoEntry: false })?.uid === process.getuid?.()
-    )
-      rmSync(join(MEMORY, name), { recursive: true, force: true });
+    const folder = join(MEMORY, name);
+    const isOurs = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
+    if (pid > 0 && isOurs && !isRunning(pid)) rmSync(folder, { recursive: true, force: true });
   }
 }
 

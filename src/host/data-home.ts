@@ -82,7 +82,11 @@ export function makeFolderBeside(path: string, start: string): string {
     createDirectories(beside, { statSync, mkdirSync });
     return mkdtempSync(join(beside, start));
   } catch (cause) {
-    throw writeFault(beside, cause) ?? cause;
+    const hint = 'Make it writable for this user, or keep the data elsewhere: --home, or THROUGHLINE_HOME.';
+    throw (
+      writeFault(beside, cause) ??
+      new ThroughlineError('storage_readonly', `Cannot create a directory in ${beside}.`, { hint, cause })
+    );
   }
 }
 

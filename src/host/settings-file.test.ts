@@ -49,7 +49,7 @@ describe('settings in the working directory, which may be the temporary folder o
     if (process.getuid?.() !== 0) context.skip('only root can give a file to another user');
     write(file);
     chownSync(file, NOBODY, NOBODY);
-    expect(() => read()).toThrow(`The settings file ${file} is of another user, who can name programs`);
+    expect(() => read()).toThrow(`The settings file ${file} belongs to another user, who can name programs`);
     expect(() => read()).toThrow(
       expect.objectContaining({ code: 'refused', hint: expect.stringContaining('--config') }),
     );
@@ -64,6 +64,6 @@ describe('settings in the working directory, which may be the temporary folder o
     symlinkSync(ours, join(home, NAME));
     expect(read().file).toBe(join(home, NAME));
     lchownSync(join(home, NAME), NOBODY, NOBODY);
-    expect(() => read()).toThrow('is of another user');
+    expect(() => read()).toThrow('belongs to another user');
   });
 });

@@ -151,7 +151,7 @@ function checkOurs(file: string, found: Stats): void {
   if (isOurs && (found.isSymbolicLink() || (found.mode & 0o002) === 0)) return;
   const who = isOurs
     ? `Every user can change the settings file ${file}, and name`
-    : `The settings file ${file} is of another user, who can name`;
+    : `The settings file ${file} belongs to another user, who can name`;
   throw new ThroughlineError('refused', `${who} programs in it that run as you.`, {
     hint: 'If you trust what is in it, name it with --config or THROUGHLINE_CONFIG. Otherwise work in another directory.',
   });

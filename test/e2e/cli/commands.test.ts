@@ -392,7 +392,7 @@ test('export writes into no file and no link of another user, who could read it'
   lchownSync(link, 65_534, 65_534);
   for (const path of [file, link]) {
     const { code, stderr } = await home.here.run('export', 'story', '--output', path);
-    expect([code, stderr]).toEqual([2, `throughline: The file ${path} is of another user. Name another file.\n`]);
+    expect([code, stderr]).toEqual([2, `throughline: The file ${path} belongs to another user. Name another file.\n`]);
   }
   expect([file, target].map((path) => readFileSync(path, 'utf8'))).toEqual(['', '']);
   // A file of our own is replaced, and a device stays what it is.

@@ -59,3 +59,11 @@ test('a demo that is interrupted cleans up as well', async () => {
   expect(readdirSync(temporary)).toEqual([]);
   expect(homesIn(home.path)).toEqual([]);
 });
+
+test('a demo that has no place for its data says so', async () => {
+  const { code, stderr } = await demo([], { THROUGHLINE_HOME: '/dev/null/nowhere/home' }).ended;
+  expect([code, stderr]).toEqual([
+    1,
+    'throughline: Cannot create a directory in /dev/null/nowhere. Make it writable for this user, or keep the data elsewhere: --home, or THROUGHLINE_HOME.\n',
+  ]);
+});

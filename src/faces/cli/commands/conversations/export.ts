@@ -65,7 +65,9 @@ async function write(file: string, text: string): Promise<void> {
   try {
     const found = lstatSync(file, { throwIfNoEntry: false });
     if (found !== undefined && ![0, process.getuid?.() ?? found.uid].includes(found.uid)) {
-      throw new ThroughlineError('invalid', `The file ${file} is of another user.`, { hint: 'Name another file.' });
+      throw new ThroughlineError('invalid', `The file ${file} belongs to another user.`, {
+        hint: 'Name another file.',
+      });
     }
     await writeFile(file, text, { mode: 0o600, flag: found === undefined ? 'wx' : 'w' });
   } catch (cause) {
