@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type ModelRetry, modelRetryIn } from '../../src/core/turn/model-retry.ts';
+import { type ModelRetry, modelRetryIn } from '../../src/core/turn/update.ts';
 import type { Throughline } from '../../src/index.ts';
 import { Running } from '../e2e/cli/process.ts';
 import { PROGRAM } from '../program.ts';

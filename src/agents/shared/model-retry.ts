@@ -1,4 +1,4 @@
-import type { ModelRetry } from '../../core/turn/model-retry.ts';
+import type { ModelRetry } from '../../core/turn/update.ts';
 import { asObject } from './json.ts';
 
 /** A retry as the Agent SDK reports it, in a message `api_retry`. */

@@ -1,6 +1,6 @@
 import type { RecordPart, Turn } from 'throughline/client';
 import { tokensOf } from '../../../src/core/limits/budget.ts';
-import { retryText } from '../../../src/core/turn/model-retry.ts';
+import { retryText } from '../../../src/core/turn/update.ts';
 import type { Notice, TurnItem } from '../data/conversation/model.ts';
 import { count, duration } from '../ui/time.tsx';
 

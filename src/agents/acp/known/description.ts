@@ -1,5 +1,4 @@
-import type { ModelRetry } from '../../../core/turn/model-retry.ts';
-import type { Update } from '../../../core/turn/update.ts';
+import type { ModelRetry, Update } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import type { AcpOptions } from '../options.ts';

@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { ModelRetry } from '../../../core/turn/model-retry.ts';
-import { chunkText } from '../../../core/turn/update.ts';
+import { chunkText, type ModelRetry } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../../shared/json.ts';
 import { numberIn, sdkRetry } from '../../shared/model-retry.ts';

@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Choices } from '../../../core/turn/choices.ts';
 import type { Prompt } from '../../../core/turn/content.ts';
-import { refusesLogin } from '../../../core/turn/model-retry.ts';
-import type { Update } from '../../../core/turn/update.ts';
+import { refusesLogin, type Update } from '../../../core/turn/update.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, Chosen, PromptRequest } from '../../../ports/agent.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { Flight, whyNotSent } from '../../shared/flight.ts';

@@ -1,6 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
-import { type ModelRetry, retryUpdate } from '../../../core/turn/model-retry.ts';
-import { chunkText, printedText, type Update } from '../../../core/turn/update.ts';
+import { chunkText, type ModelRetry, printedText, retryUpdate, type Update } from '../../../core/turn/update.ts';
 import { asObject } from '../../shared/json.ts';
 import type { AboutAnswer, Quirks } from '../known/description.ts';
 import { Answer } from './answer.ts';

@@ -1,6 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
-import { refusesLogin, retryUpdate } from '../../../core/turn/model-retry.ts';
-import { RETRACTED, SPENT, type Update } from '../../../core/turn/update.ts';
+import { RETRACTED, refusesLogin, retryUpdate, SPENT, type Update } from '../../../core/turn/update.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
 import { asObject } from '../../shared/json.ts';

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { EventKind } from '../../../core/event.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../core/public/event.ts';
-import { retryUpdate } from '../../../core/turn/model-retry.ts';
-import { RETRACTED, type Update } from '../../../core/turn/update.ts';
+import { RETRACTED, retryUpdate, type Update } from '../../../core/turn/update.ts';
 import type { Line } from './text/cells.ts';
 import { Transcript } from './transcript.ts';
 

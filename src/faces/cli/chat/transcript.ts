@@ -1,8 +1,7 @@
 import type { Failure } from '../../../core/errors.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../core/public/session.ts';
-import { modelRetryIn, retryText, showsAnswer } from '../../../core/turn/model-retry.ts';
-import type { Update } from '../../../core/turn/update.ts';
+import { modelRetryIn, retryText, showsAnswer, type Update } from '../../../core/turn/update.ts';
 import type { Handlers } from '../events.ts';
 import { handle } from '../events.ts';
 import { RECOVERED, receiptLine, stalledLine, turns } from '../lines.ts';
@@ -184,7 +183,7 @@ export class Transcript {
     else if (showsAnswer(update)) this.#retries = false;
     const thinks = update.sessionUpdate === 'agent_thought_chunk';
     const condenses = update.sessionUpdate === 'compaction_update' && update.status === 'in_progress';
-    if (retry !== null) this.#does(retryText(retry), at);
+    if (retry !== null) this.#does(oneLine(retryText(retry)), at);
     else if (!this.#retries)
       this.#does(thinks ? 'thinking' : condenses ? 'condensing the conversation' : 'working', at);
     this.#last().update(update, at);

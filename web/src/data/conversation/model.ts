@@ -1,9 +1,9 @@
 import type { ConversationEvent, Receipt, RecordPart, Restore, Turn } from 'throughline/client';
 import type { RestoreProgress, Tried } from '../../../../src/core/restore/receipt.ts';
-import { type ModelRetry, modelRetryIn, showsAnswer } from '../../../../src/core/turn/model-retry.ts';
 import { PartsBuilder } from '../../../../src/core/turn/record.ts';
 import { hasEnded } from '../../../../src/core/turn/turn.ts';
 import type { Update } from '../../../../src/core/turn/update.ts';
+import { type ModelRetry, modelRetryIn, showsAnswer } from '../../../../src/core/turn/update.ts';
 import { type Announced, afterUpdate, NOTHING_ANNOUNCED } from './announced.ts';
 
 /** A turn as the timeline shows it. */

@@ -2,9 +2,15 @@ import { type Command, Option } from 'commander';
 import { checkEventNumber } from '../../../../core/event.ts';
 import { type Delayed, isDelayed } from '../../../../core/limits/slots.ts';
 import type { PublicEvent, PublicEventKind, PublicEventPayloads } from '../../../../core/public/event.ts';
-import { modelRetryIn, retryText } from '../../../../core/turn/model-retry.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
-import { chunkText, printedText, tokensSpent, type Update } from '../../../../core/turn/update.ts';
+import {
+  chunkText,
+  modelRetryIn,
+  printedText,
+  retryText,
+  tokensSpent,
+  type Update,
+} from '../../../../core/turn/update.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
