@@ -39,12 +39,12 @@ export interface OutputOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly color: boolean;
-  /** How the shell runs our commands. Left out: `throughline`. */
-  readonly command?: () => string;
+  /** How the shell runs one of our commands for the same data, from its words (`send KEY PROMPT`). Left out: `throughline` before them. */
+  readonly command?: (words: string) => string;
 }
 
-/** How a command of ours begins in a text. */
-const COMMAND = '"throughline ';
+/** A command of ours in a text. */
+const COMMAND = /"throughline ([^"]*)/g;
 
 /** How often the line about a wait is updated, and after how long without other output it appears. */
 const TICK_MS = 250;
@@ -154,12 +154,12 @@ export class Output {
 
   /** A text of ours with commands in double quotes, as they can be run here. */
   runnable(text: string): string {
-    return text.includes(COMMAND) ? text.replaceAll(COMMAND, `"${this.command} `) : text;
+    return text.replaceAll(COMMAND, (_, words: string) => `"${this.command(words)}`);
   }
 
-  /** How the shell runs our commands. */
-  get command(): string {
-    return this.#options.command?.() ?? 'throughline';
+  /** How the shell runs one of our commands for the same data. */
+  command(words: string): string {
+    return this.#options.command?.(words) ?? `throughline ${words}`;
   }
 
   /** What we wait for, and what to do about it. With `--json`, a line `{"waiting": …}` on stderr. */

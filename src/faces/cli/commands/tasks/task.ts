@@ -96,7 +96,7 @@ function forPeople(task: PublicTask, output: Output): void {
   field('spent', usageLine(progress.spent));
   if (progress.lockWaits.count > 0) field('lock waits', `${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`);
   if (progress.denied > 0) field('denied', `${progress.denied} of the agent's questions, because nobody answered`);
-  if (state === 'asking') output.line(`To continue: ${output.command} task retry ${id} --say "…"`);
+  if (state === 'asking') output.line(`To continue: ${output.command(`task retry ${id} --say "…"`)}`);
 }
 
 /** How long we wait for the process that runs a task to end it. */
