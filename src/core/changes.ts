@@ -34,9 +34,9 @@ export interface Changes {
  */
 export interface Keep {
   /** Commits all changes, with this message. */
-  readonly commit?: string;
+  readonly commit?: string | undefined;
   /** Merges the commits of the worktree into the branch that is checked out in the directory which the conversation was given. */
-  readonly merge?: boolean;
+  readonly merge?: boolean | undefined;
 }
 
 /**

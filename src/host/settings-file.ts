@@ -24,16 +24,16 @@ export type StoreAddress =
 
 export interface SetupOptions {
   /** Where the data is kept; left out: $THROUGHLINE_HOME, else the XDG data directory. */
-  readonly home?: string;
+  readonly home?: string | undefined;
   /** A settings file; left out: $THROUGHLINE_CONFIG, else throughline.config.json here, else in the data home. */
-  readonly config?: string;
+  readonly config?: string | undefined;
   /** Settings as a value, instead of any file. */
   readonly settings?: unknown;
   /**
    * Where conversations are kept: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. Left out: $THROUGHLINE_STORE unless `settings` is
    * given, else as the settings say.
    */
-  readonly store?: string;
+  readonly store?: string | undefined;
 }
 
 export function readSetup({ home: given, config, settings, store }: SetupOptions): Setup {

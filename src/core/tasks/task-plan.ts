@@ -193,9 +193,9 @@ export type TaskPlan =
   | {
       readonly tasks: readonly TaskInput[];
       /** Used by tasks that do not set these fields. */
-      readonly defaults?: Input<typeof DEFAULTS>;
+      readonly defaults?: Input<typeof DEFAULTS> | undefined;
       /** How many of these may run at once. */
-      readonly parallel?: number | null;
+      readonly parallel?: number | null | undefined;
     };
 
 const PLAN = object({
