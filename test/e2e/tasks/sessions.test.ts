@@ -144,7 +144,11 @@ test('if the agent already has a session with the chosen id, the task asks, and 
   const task = only(await tl.tasks.run({ ...goalWith('new'), newSession: session }));
   expect(task).toMatchObject({ state: 'asking', progress: { decision: { code: 'turn_failed' } } });
   expect(task.progress.decision?.reason).toContain('the agent already has a session with this id');
-  expect(await sessionsOf(tl, task)).toEqual([null]);
+  await tl.tasks.retry(task.id);
+  const again = only(await tl.tasks.waitFor([task.id]));
+  expect(again).toMatchObject({ state: 'asking', progress: { decision: { code: 'turn_failed' } } });
+  expect(again.progress.decision?.reason).toContain('Choose another one (for a task: add the task again).');
+  expect(await sessionsOf(tl, task)).toEqual([null, null]);
 });
 
 /** Creates a session of the agent without Throughline. Its codeword is "old". */
