@@ -92,6 +92,21 @@ describe.each(AGENTS)('%s', (_, settings, why, counts, howToLogIn) => {
   });
 });
 
+test('a turn of Codex that its API refuses has failed, with the reason', { timeout: 120_000 }, async (context) => {
+  const why = whyNotInstalled('@agentclientprotocol/codex-acp');
+  if (why !== null) return context.skip(why);
+  await using home = await AcpHome.make({ agent: codexAcp });
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await expect(chat.ask('model: fail 429 99 times')).rejects.toMatchObject({
+    code: 'agent_failed',
+    message: expect.stringContaining('429 Too Many Requests'),
+  });
+  const [turn] = await chat.turns();
+  expect(turn).toMatchObject({ state: 'failed', reply: '' });
+  expect((await chat.ask('model: say Back again.')).reply).toBe('Back again.');
+});
+
 test('"send" and "follow" show that the API does not answer', { timeout: 120_000 }, async (context) => {
   if (notFound !== null) return context.skip(notFound);
   const url = await deadAddress();

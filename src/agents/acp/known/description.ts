@@ -94,9 +94,10 @@ export interface Quirks {
 }
 
 /**
- * A retry: the model did not answer or the connection to it broke, and it is asked again; what was streamed of the unfinished message does not
- * count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`: such a
- * message, which reports that the model did not answer. `ours`: an answer to a request of ours, which is not shown.
+ * A retry: the model did not answer or the connection to it broke, and it is asked again; what was streamed of the unfinished message
+ * does not count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`:
+ * the agent reports that the model did not answer; its reason is this message, or the next one if this is none. `ours`: an answer to a
+ * request of ours, which is not shown.
  */
 export type AboutAnswer = ModelRetry | 'finished' | 'notice' | 'failed' | 'ours';
 

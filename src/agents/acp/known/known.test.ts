@@ -116,5 +116,8 @@ test('updates with information about the answer are recognised', () => {
   const waiting = { message: 'Reconnecting... waiting for network', willRetry: true };
   expect(info(waiting)).toEqual({ attempt: null, of: null, inMs: null, status: null, reason: null });
   expect(info({ ...broken, willRetry: false })).toBeNull();
+  const status = (type: string) =>
+    ofCodex?.({ sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type } } } } as Update);
+  expect([status('systemError'), status('idle')]).toEqual(['failed', null]);
   expect(ofCodex?.({ sessionUpdate: 'session_info_update', title: 'A title' })).toBeNull();
 });

@@ -57,7 +57,9 @@ const CLAUDE_QUIRKS: Quirks = {
 const CODEX_QUIRKS: Quirks = {
   aboutAnswer(update) {
     if (update.sessionUpdate !== 'session_info_update') return null;
-    const { error } = asObject(asObject(asObject(update)._meta).codex);
+    const { error, threadStatus } = asObject(asObject(asObject(update)._meta).codex);
+    // The reason is in the next message, and the answer to the prompt is `end_turn`.
+    if (asObject(threadStatus).type === 'systemError') return 'failed';
     return asObject(error).willRetry === true ? codexRetry(asObject(error)) : null;
   },
   recordedOutputs,

@@ -230,7 +230,7 @@ export class AcpSession implements AgentSession {
     const { recordedTexts, failureOf: failureIn } = this.quirks;
     if (recordedTexts) await this.updates.compare((ids) => recordedTexts(ids, this.surroundings));
     const why = this.updates.failure ?? (await failureIn?.(this.id ?? '', this.surroundings)) ?? null;
-    return why === null ? completed : failureOf(new Error(why));
+    return why === null ? completed : failureOf(new Error(why || 'the agent reported an error without a reason'));
   }
 
   /** Does nothing when the end of the process has finished the turn before. */

@@ -35,7 +35,7 @@ export class Updates {
   sessionId: string | null = null;
   /** See `Quirks`. */
   aboutAnswer: Quirks['aboutAnswer'];
-  /** Why the model did not answer, in the agent's words; null: the agent has not reported that in this turn. */
+  /** Why the model did not answer, in the agent's words; empty: it gives no reason; null: it has not reported that in this turn. */
   failure: string | null = null;
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
@@ -131,12 +131,14 @@ export class Updates {
   }
 
   /** The update, with what it retracts of the answer so far. */
-  #counted(update: Update, about: AboutAnswer | null): Update[] {
+  #counted(update: Update, reported: AboutAnswer | null): Update[] {
+    const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
+    const about = reported === null && this.failure === '' && text !== null ? 'failed' : reported;
     if (about === null) {
       this.#countPrinted(update);
       return [update, ...this.#answer.see(update)];
     }
-    if (about === 'failed') this.failure = chunkText(update);
+    if (about === 'failed') this.failure = text?.trim() ?? '';
     const unanswered = isOfATurn(update) ? betweenTurns(update) : update;
     if (typeof about === 'string') return [unanswered];
     this.#onRetry(about);
