@@ -1,5 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts';
-import { hasCode, isStorageFault, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
 import { given } from '../../core/input/arguments.ts';
 import { isOwnSandbox, isWorktree } from '../../core/sandbox/sandbox-id.ts';
@@ -41,23 +41,19 @@ export async function erase(
 
 /**
  * Deletes the sandboxes of erased conversations whose erasure was cut off by the end of its process. Everything was checked before that, so
- * nothing is asked again. `before`: when this process began. Another living process may be about to do the same: then both delete it.
+ * nothing is asked again. Another living process may be about to do the same: then both delete it.
  */
-export async function finishErasures({ store, sandboxes, onBug }: EngineParts, before: number): Promise<void> {
-  try {
-    for (const { owner, conversation, sandbox } of await store.unfinishedErasures(sandboxes.place, before)) {
-      await finishErasure({ store, sandboxes }, { owner, conversation, sandbox }).catch((error: unknown) => {
-        // Somebody works there meanwhile, it cannot be deleted, or its machine cannot be reached: the doctor lists it.
-        if (!hasCode(error, 'refused', 'agent_unavailable')) throw error;
-      });
-    }
-  } catch (error) {
-    if (!isStorageFault(error)) onBug(error, 'deleting the sandboxes of erased conversations');
+export async function finishErasures(parts: EngineParts, left: readonly UnfinishedErasure[]): Promise<void> {
+  for (const one of left) {
+    await finishErasure(parts, one).catch((error: unknown) => {
+      // Somebody works there meanwhile, it cannot be deleted, or its machine cannot be reached: the doctor lists it.
+      if (!hasCode(error, 'refused', 'agent_unavailable')) throw error;
+    });
   }
 }
 
 async function finishErasure(
-  { store, sandboxes }: Pick<EngineParts, 'store' | 'sandboxes'>,
+  { store, sandboxes }: EngineParts,
   { owner, conversation, sandbox }: UnfinishedErasure,
 ): Promise<void> {
   const directory = await sandboxes.find(sandbox);

@@ -74,7 +74,7 @@ export class Worker {
     const look = async () => {
       // First, because a program that a killed process has left may work in a sandbox that is deleted next.
       await Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
-      if (parts.onlyReads !== true) await finishErasures(parts, beganAt);
+      if (parts.onlyReads !== true) await this.#finishErasures(beganAt);
     };
     this.#firstLook = new Promise(setImmediate).then(look);
     if (this.takesUp) this.#look();
@@ -237,6 +237,18 @@ export class Worker {
         },
         (error: unknown) => isStorageFault(error) || this.#parts.onBug(error, 'looking for open turns'),
       );
+    }
+  }
+
+  /** `before`: when this process began. Later erasures are its own, or of processes that live. Never rejects. */
+  async #finishErasures(before: number): Promise<void> {
+    const { store, sandboxes, onBug } = this.#parts;
+    try {
+      const left = await store.unfinishedErasures(sandboxes.place, before);
+      // Its code is loaded only if there are any (scripts/bundle.js).
+      if (left.length > 0) await finishErasures(this.#parts, left);
+    } catch (error) {
+      if (!isStorageFault(error)) onBug(error, 'deleting the sandboxes of erased conversations');
     }
   }
 

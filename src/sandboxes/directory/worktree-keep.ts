@@ -47,7 +47,11 @@ async function tooLarge(worktree: Worktree, signal: AbortSignal): Promise<SizedF
       await git('diff-files', '--name-only', '--ignore-submodules=all', '-z'),
       await git('ls-files', '--others', '--exclude-standard', '-z'),
     ];
-    if (!changed.isWhole || !added.isWhole) throw new GitFailed('The worktree has too many changed files.');
+    if (!changed.isWhole || !added.isWhole) {
+      throw new ThroughlineError('refused', 'The worktree has too many changed files.', {
+        hint: 'Name folders of files that need no commit in .gitignore. Nothing was committed.',
+      });
+    }
     const paths = [changed, added].flatMap(({ text }) => text.split('\0').filter(Boolean));
     return thoseBeyond(MOST_COMMITTED, await sizesOf(localFolder(cwd), paths, signal));
   });
@@ -205,7 +209,7 @@ function tooLargeAlone([first, ...more]: readonly SizedFile[]): ThroughlineError
   const which = first === undefined ? '' : `${quotedPath(first.path)} (${(first.bytes / 1e9).toFixed(1)} GB)${others}`;
   const most = `A commit made here takes ${MOST_COMMITTED / 2 ** 30} GiB at most`;
   return new ThroughlineError('refused', `${most}, so these changes are not committed: ${which}.`, {
-    hint: 'Delete them, name them in .gitignore, or commit them there with git itself.',
+    hint: 'Delete them, name them in .gitignore, or commit them there with git itself. Nothing was committed.',
   });
 }
 

@@ -56,7 +56,7 @@ test('changes lists what differs from the last commit, and fails outside a git r
     ...{ code: 0, stdout: '', stderr: expect.stringContaining('Nothing has changed') },
   });
   writeFileSync(join(repository, 'a\u001b[2Jb.txt'), 'one\u001b[31m\ntwo\n');
-  expect(await home.here.ok('changes', 'repository')).toBe('ab.txt  untracked, +2 -0\n');
+  expect(await home.here.ok('changes', 'repository')).toBe('"a\\033[2Jb.txt"  untracked, +2 -0\n');
   expect(await home.here.ok('files', 'repository', 'GIT')).toBe('.git/\n');
   expect(await home.here.lines('files', 'repository', 'nothing')).toEqual([{ paths: [], more: false }]);
   const patch = await home.here.ok('changes', 'repository', '--patch');
