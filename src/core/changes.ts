@@ -34,9 +34,9 @@ export interface Changes {
  */
 export interface Keep {
   /** Commits all changes, with this message. */
-  readonly commit?: string;
+  readonly commit?: string | undefined;
   /** Merges the commits of the worktree into the branch that is checked out in the directory which the conversation was given. */
-  readonly merge?: boolean;
+  readonly merge?: boolean | undefined;
 }
 
 /**
@@ -52,6 +52,21 @@ export interface Kept {
   readonly commit: string | null;
   /** The commit that the directory of the conversation is at now; null: nothing was merged. */
   readonly merged: string | null;
+  /** Changed files that are too large for a commit made here, the largest first. They stay in the worktree. */
+  readonly leftOut: readonly SizedFile[];
+}
+
+/**
+ * A file with its size. Of a sparse file, this is how much a program reads, not what it takes on the disk.
+ *
+ * @example
+ * const { leftOut } = await chat.keepChanges({ commit: 'Add a parser' });
+ * for (const { path, bytes } of leftOut) console.log(path, bytes);
+ */
+export interface SizedFile {
+  /** Below the directory, with slashes. */
+  readonly path: string;
+  readonly bytes: number;
 }
 
 /**
@@ -89,6 +104,21 @@ export const CHANGE_KINDS = ['added', 'modified', 'deleted', 'retyped', 'untrack
 export const MOST_PATCH = 256 * 1_024;
 export const MOST_PATCHES = 4 * 1_048_576;
 export const MOST_FILES = 500;
+
+/** How much of the files git reads to show their patches, and for one commit. Of more, it reads the smallest files. */
+export const MOST_COMPARED = 64 * 1_048_576;
+export const MOST_COMMITTED = 1_024 * 1_048_576;
+
+/** The files that do not fit if the smallest come first. The largest first. */
+export function thoseBeyond(most: number, files: readonly SizedFile[]): SizedFile[] {
+  let left = most;
+  const bySize = files.toSorted((a, b) => a.bytes - b.bytes);
+  const fits = bySize.findIndex(({ bytes }) => {
+    left -= bytes;
+    return left < 0;
+  });
+  return fits === -1 ? [] : bySize.slice(fits).toReversed();
+}
 
 const KINDS: Readonly<Record<string, ChangedFile['change']>> = { A: 'added', D: 'deleted', T: 'retyped' };
 

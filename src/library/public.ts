@@ -1,6 +1,6 @@
 /* The types that `throughline` (src/index.ts) and `throughline/client` (src/client.ts) both export. */
 
-export type { ChangedFile, Changes, Keep, Kept } from '../core/changes.ts';
+export type { ChangedFile, Changes, Keep, Kept, SizedFile } from '../core/changes.ts';
 export type { ConversationState } from '../core/conversation.ts';
 export type { ErrorCode, Failure } from '../core/errors.ts';
 export type { Message } from '../core/input/messages.ts';

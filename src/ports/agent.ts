@@ -19,9 +19,9 @@ export interface Agent {
   readonly name: string;
   /**
    * Probes the agent once for each `host` of sandboxes, and keeps the result. An aborted signal ends the probe, unless another caller waits
-   * for it. Throws `agent_unavailable` with what to do.
+   * for it. The window is that of `model`; left out: of the one that it uses without a choice. Throws `agent_unavailable` with what to do.
    */
-  traits(sandbox: OpenSandbox, signal?: AbortSignal): Promise<AgentTraits>;
+  traits(sandbox: OpenSandbox, signal?: AbortSignal, model?: string): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
   where?(sandbox: OpenSandbox): Promise<string | null>;
   /** For people: which of its reported abilities are not used, why, and what to do; null or left out: all are used. */

@@ -1,3 +1,4 @@
+import type { OrUndefined } from '../core/input/arguments.ts';
 import type { PublicLock } from '../core/public/conversation.ts';
 import type { Prompt } from '../core/turn/content.ts';
 import type { Usage } from '../core/turn/usage.ts';
@@ -10,14 +11,14 @@ import type { Usage } from '../core/turn/usage.ts';
  */
 export interface NewRequest {
   /** What is about to be sent. Recorded with the request, so that it is known even if the program dies. */
-  readonly prompt?: Prompt | string;
+  readonly prompt?: Prompt | string | undefined;
   /**
    * Continue in the agent's current session, as of when the lock is taken, because the request before may change it until then. The argument
    * `sessionId` has to be null; the answer has the session as `sessionId` (null: the agent has none yet).
    */
-  readonly current?: boolean;
+  readonly current?: boolean | undefined;
   /** How long to wait while another request of the agent is open. Left out: 0, which throws `conflict` at once. `Infinity`: until aborted. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** When it aborts, the wait ends with `cancelled`, and nothing is recorded. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -30,9 +31,9 @@ export interface NewRequest {
  */
 export interface CompletedRequest {
   /** The prompt, unless it was given before; a different one is a `conflict`. */
-  readonly prompt?: Prompt | string;
-  readonly reply?: string;
-  readonly usage?: Partial<Usage>;
+  readonly prompt?: Prompt | string | undefined;
+  readonly reply?: string | undefined;
+  readonly usage?: OrUndefined<Partial<Usage>> | undefined;
 }
 
 /**
@@ -43,7 +44,7 @@ export interface CompletedRequest {
  */
 export interface FailedRequest extends CompletedRequest {
   /** Why it failed, for people. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /**

@@ -133,7 +133,7 @@ export class HttpTasks implements Tasks {
 }
 
 /** Fields that only the server can check. */
-const REFUSED: readonly (keyof TaskSpec)[] = ['agent', 'gate', 'sessions', 'session', 'cwd'];
+const REFUSED: readonly (keyof TaskSpec)[] = ['agent', 'gate', 'sessions', 'session', 'newSession', 'cwd'];
 
 /** The server does not have the file of a plan. It names the place in words, which is replaced by the line here. */
 function located(error: unknown, { plan, locate, count }: { plan: unknown; locate: Locate; count: number }): unknown {

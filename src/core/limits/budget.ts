@@ -15,7 +15,7 @@ const AMOUNT = /^\s*(?:(\$)\s*)?(\d{1,12}(?:\.\d{1,6})?)\s*(k|m)?\s*(usd|dollars
 const SCALE: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
 
 /** A budget as a caller writes it: an amount with its unit, or amounts by unit. */
-export type BudgetInput = string | { readonly usd?: number; readonly tokens?: number };
+export type BudgetInput = string | { readonly usd?: number | undefined; readonly tokens?: number | undefined };
 
 /** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: anything else. */
 export function parseBudget(input: unknown): Budget | null {

@@ -119,13 +119,13 @@ export interface PublicTaskUsageRow {
 
 /** Leaves out what only the next runner needs: the turn to retry, the next prompt, and whether a session was adopted. */
 export function toPublicTask(stored: Task, stranded: Stranded | null = null): PublicTask {
-  const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget } = stored;
-  const { after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
+  const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, newSession } = stored;
+  const { maxIterations, budget, after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
   const { createdAt, startedAt, endedAt } = stored;
   const { conversation, round, iteration, tries, turns, spent, lockWaits, denied = 0, decision } = stored.progress;
   return {
-    ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget },
-    ...{ after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
+    ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, newSession },
+    ...{ maxIterations, budget, after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
     progress: {
       ...{ conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, denied, decision },
       lastGate: lastGateOf(stored),

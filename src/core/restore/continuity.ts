@@ -220,7 +220,7 @@ const PLACES: readonly ReceiptRung[] = RUNGS;
 
 function refusal({ restore, traits }: Situation): string {
   if (restore.rung === 'replay' && !traits.noTools) {
-    return 'a replay could run tools again: this agent has no proved no-tools profile; set allowTools to allow that';
+    return 'a replay could run tools again: this agent has no proved no-tools profile; to allow that, set "allowTools" (--allow-tools)';
   }
   if (restore.rung !== null) return `the rung "${restore.rung}" that was asked for is not possible here`;
   return 'no way to restore the context is proved for this agent';

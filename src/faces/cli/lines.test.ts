@@ -17,6 +17,7 @@ const RECEIPT: Receipt = {
   unknownBefore: null,
   delivered: 3,
   deliveredTokens: 120,
+  window: { tokens: 200_000, from: 'assumed' },
   unsettled: false,
   modelCalls: 0,
   usage: NO_USAGE,
@@ -61,6 +62,7 @@ test('turns that were told only in part are shown', () => {
   const leftOut = { outputs: 2, images: 1, files: 0 };
   expect(receiptLine({ ...RECEIPT, shortened: 1, leftOut, tried: [] })).toBe(
     'restored by transcript: 3 turns carried, 0 dropped, proof counted, 1 of them shortened, ' +
+      'fitted to a window of 200,000 tokens (assumed: the agent has not reported it yet), ' +
       'left out or cut: 2 tool outputs and 1 image',
   );
 });

@@ -2,7 +2,7 @@ import { costText, tokensOf } from '../../core/limits/budget.ts';
 import type { Delayed } from '../../core/limits/slots.ts';
 import type { PublicEventPayloads } from '../../core/public/event.ts';
 import type { PublicReceipt } from '../../core/public/session.ts';
-import type { Tried } from '../../core/restore/receipt.ts';
+import { type Tried, windowText } from '../../core/restore/receipt.ts';
 import type { ToolPart } from '../../core/turn/record.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
 import type { Usage } from '../../core/turn/usage.ts';
@@ -110,6 +110,8 @@ function extras(receipt: PublicReceipt): string[] {
   if (unknownBefore !== null) result.push(`what was said before turn ${unknownBefore} is unknown`);
   if (filesLeft !== undefined) result.push(`moved without the files of the work: they are at ${filesLeft}`);
   if (shortened > 0) result.push(`${shortened} of them shortened`);
+  const window = windowText(receipt);
+  if (window !== null) result.push(window);
   const kinds = { 'tool output': leftOut.outputs, image: leftOut.images, file: leftOut.files };
   const missing = Object.entries(kinds).flatMap(([kind, count]) => (count === 0 ? [] : [counted(count, kind)]));
   if (missing.length > 0) result.push(`left out or cut: ${missing.join(' and ')}`);

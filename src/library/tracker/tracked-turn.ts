@@ -20,11 +20,11 @@ export interface Outcome {
 
 /**
  * Records that a request was sent. Its program sends it, so it may have reached the agent as soon as it is tracked (R6). This is
- * written when the id of the session is known, or else at the end.
+ * written when the id of the session is known, or else at the end. `known`: the conversation has used the session before.
  */
-export function sendWrites(turn: Turn, session: string | null, at: number): Write[] {
+export function sendWrites(turn: Turn, session: string | null, known: boolean, at: number): Write[] {
   if (turn.sent !== null) return [];
-  const rung = turn.options.session === undefined ? 'new' : 'resume';
+  const rung = known || turn.options.session !== undefined ? 'resume' : 'new';
   const sent: Sent = {
     attempt: turn.attempt,
     prompt: null,
@@ -106,7 +106,7 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
     writes.push({ write: 'change-session', ref: session.ref, change, reason: null });
   }
   const end = { outcome, failure, record, session: session?.ref ?? null, usage };
-  return [...sendWrites(turn, null, now), ...writes, { write: 'end', turn: turn.id, end }];
+  return [...sendWrites(turn, null, false, now), ...writes, { write: 'end', turn: turn.id, end }];
 }
 
 /** The end of a request that could not be tracked and is not sent: it is not part of the history. */

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -75,6 +84,33 @@ test('names of files are quoted in patches as git quotes them, so that no name a
     const theirs = git(path, '-c', 'core.quotePath=false', 'diff', '--cached', '--', `:(literal)${name}`);
     expect(headers(patch ?? '')).toEqual(headers(theirs));
   }
+});
+
+test('large files are listed without their content, which is not read, and the others have their patches', async () => {
+  const path = repository({
+    empty: '',
+    'a.txt': 'one\n',
+    'disk.img': 'x',
+    'b/inner.txt': 'x\n',
+    'z.txt': 'z\n',
+  });
+  for (const name of ['empty', 'disk.img']) truncateSync(join(path, name), 200e9);
+  rmSync(join(path, 'b'), { recursive: true });
+  write(path, 'b', '');
+  truncateSync(join(path, 'b'), 200e9);
+  write(path, 'a.txt', 'two\n');
+  write(path, 'z.txt', 'y\n');
+  write(path, 'new.img', '');
+  truncateSync(join(path, 'new.img'), 200e9);
+  expect(await short(path)).toEqual([
+    ['a.txt', 'modified', 1, 1],
+    ['b', 'untracked', null, null],
+    ['b/inner.txt', 'deleted', 0, 1],
+    ['disk.img', 'modified', null, null],
+    ['empty', 'modified', null, null],
+    ['new.img', 'untracked', null, null],
+    ['z.txt', 'modified', 1, 1],
+  ]);
 });
 
 test('a repository without commits, with long hashes, and another working tree of one', async () => {

@@ -70,6 +70,7 @@ export const Task = namedObject('Task', {
   agent: text,
   sessions: z.enum(SESSION_MODES),
   session: text.nullable(),
+  newSession: text.nullable(),
   maxIterations: Count,
   budget: z.strictObject({ costMicros: Count.nullable(), tokens: Count.nullable() }),
   after: z.array(text),

@@ -177,6 +177,20 @@ test('invalid settings are refused with the name of the setting', async () => {
   });
 });
 
+test('a wrong option of one agent concerns only those who use that agent', async () => {
+  const file = join(home.path, 'one-wrong.json');
+  const agents = {
+    scripted: { adapter: 'scripted' },
+    x: { adapter: 'claude-sdk', options: { permisionMode: 'plan' } },
+  };
+  writeFileSync(file, JSON.stringify({ defaultAgent: 'scripted', agents }));
+  const wrong = /"agents\.x\.options\.permisionMode" is not known.*one-wrong\.json/;
+  expect(await home.here.ok('send', 'one-wrong', 'Hello.', '--config', file)).toBe('Noted: Hello.\n');
+  expect(await home.here.ok('agents', '--config', file)).toMatch(wrong);
+  const named = await home.here.run('send', 'one-wrong', 'Hello.', '--agent', 'x', '--config', file);
+  expect(named).toMatchObject({ code: 2, stderr: expect.stringMatching(wrong) });
+});
+
 test('"agents" says once what to do about a missing Claude', async () => {
   const file = join(home.path, 'claude.json');
   const agents = { claude: { adapter: 'claude-sdk' }, cli: { adapter: 'claude-cli', command: ['no-such-claude'] } };

@@ -58,7 +58,9 @@ describe('a conversation that does not exist', () => {
     await refusedWith('conflict', tl.engine.submit('new', 'Hello.', { agent: 'one', requestId: 'r-1' }));
     await refusedWith('invalid', tl.engine.submit('new', ' ', { agent: 'one' }));
     await refusedWith('invalid', tl.engine.submit('a\nb', 'Hello.', { agent: 'one' }), /control characters/);
-    await refusedWith('not_found', tl.engine.submit('new', 'Hello.', { agent: 'one', create: false }));
+    const refused = await tl.engine.submit('new', 'Hello.', { agent: 'one', create: false }).catch((error) => error);
+    expect(refused).toMatchObject({ code: 'not_found', hint: expect.stringContaining('"create": false') });
+    expect(refused.hint).not.toContain('creates a conversation');
     expect(keysOf(await tl.engine.list())).toEqual(['other']);
   });
 

@@ -127,6 +127,9 @@ test('a command, a directory, a native session and a parallel limit need more th
   }
   const parallel = { tasks: [{ goal: 'x' }], parallel: 1_000 }; // this limit is for all owners
   expect((await prompter.ask('POST', '/tasks', { plan: parallel })).status).toBe(403);
+  // The id of a new session names nothing that exists, so it needs no more, as with a prompt.
+  const issued = await prompter.ask('POST', '/tasks', { plan: { goal: 'x', newSession: 's' } });
+  expect([issued.status, issued.body.code]).toEqual([422, 'refused']);
   const gate = { agent: 'scripted' };
   const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x', gate } });
   expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);

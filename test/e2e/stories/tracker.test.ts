@@ -170,6 +170,7 @@ test('two requests that were tracked without a session and report the same one s
     await tracker.completeRequest(requestId);
   }
   expect(await tracker.sessionHistory('agent456')).toEqual(['abc789']);
+  expect((await tl.engine.turns('agent456')).map(({ sent }) => sent?.rung)).toEqual(['new', 'resume']);
   expect(await tl.engine.summary('agent456')).toMatchObject({ contexts: 2, sessions: 1, changes: 0 });
 });
 

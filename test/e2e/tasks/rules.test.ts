@@ -149,6 +149,7 @@ test('a task with a budget in USD asks a person if its agent reports no cost', a
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: 'x', gate: 'false', budget: '$1' }));
   expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'cost_unknown' } } });
+  expect(task.progress.decision?.reason).toContain('the agent "scripted" reports no cost');
 });
 
 test('a task with a budget in USD asks a person if its judge reports no cost, even if its agent does', async () => {
@@ -185,8 +186,11 @@ test('after an interrupted turn the task asks a person, who can retry it with a 
 test('an interrupted turn is retried as often as the task allows, and each retry refers to the turn before it', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const task = only(await tl.tasks.run({ goal: '/tool write x\n/die', retryInterrupted: 2 }));
-  expect(task).toMatchObject({ state: 'asking', progress: { turns: 3, iteration: 1, tries: 2 } });
+  // That the cost of a turn is unknown does not stop the task.
+  const task = only(await tl.tasks.run({ goal: '/tool write x\n/die', retryInterrupted: 2, budget: '$1' }));
+  expect(task).toMatchObject({
+    ...{ state: 'asking', progress: { turns: 3, iteration: 1, tries: 2, spent: { costMicros: 0, unknownCosts: 3 } } },
+  });
   const { decisions } = await tl.tasks.report(task.id);
   expect(decisions.map(reportLine)).toEqual([
     'retry turn_interrupted',

@@ -53,10 +53,15 @@ export async function withinTime<T>(
   }
 }
 
-export function notLoggedIn({ name, login }: AgentProgram, error: unknown): ThroughlineError {
-  return new ThroughlineError('agent_unavailable', `${name} needs a login: ${wordsOf(error)}.`, {
-    hint: asSentence(`${login.charAt(0).toUpperCase()}${login.slice(1)}`),
+export function notLoggedIn(program: AgentProgram, error: unknown): ThroughlineError {
+  return new ThroughlineError('agent_unavailable', `${program.name} needs a login: ${wordsOf(error)}.`, {
+    hint: loginHint(program),
   });
+}
+
+/** What a person does to log in. */
+export function loginHint({ login }: Pick<AgentProgram, 'login'>): string {
+  return asSentence(`${login.charAt(0).toUpperCase()}${login.slice(1)}`);
 }
 
 /** `what`: what the agent did not do. */

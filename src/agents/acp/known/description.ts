@@ -1,4 +1,4 @@
-import type { Update } from '../../../core/turn/update.ts';
+import type { ModelRetry, Update } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import type { AcpOptions } from '../options.ts';
@@ -94,11 +94,12 @@ export interface Quirks {
 }
 
 /**
- * `retry`: the connection to the model broke, and the model is asked again; what was streamed of the unfinished message does not
- * count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`: such a
- * message, which reports that the model did not answer. `ours`: an answer to a request of ours, which is not shown.
+ * A retry: the model did not answer or the connection to it broke, and it is asked again; what was streamed of the unfinished message
+ * does not count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`:
+ * the agent reports that the model did not answer; its reason is this message, or the next one if this is none. `ours`: an answer to a
+ * request of ours, which is not shown.
  */
-export type AboutAnswer = 'retry' | 'finished' | 'notice' | 'failed' | 'ours';
+export type AboutAnswer = ModelRetry | 'finished' | 'notice' | 'failed' | 'ours';
 
 /** A notification, not in the protocol, that reports whether somebody is logged in. */
 export interface LoginStatus {

@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
-import { chunkText, printedText, type Update } from '../../../core/turn/update.ts';
+import { chunkText, type ModelRetry, printedText, retryUpdate, type Update } from '../../../core/turn/update.ts';
 import { asObject } from '../../shared/json.ts';
 import type { AboutAnswer, Quirks } from '../known/description.ts';
 import { Answer } from './answer.ts';
@@ -13,6 +13,8 @@ interface UpdatesSettings {
   readonly onWindow: (tokens: number) => void;
   /** Called whenever the agent reports the mode of the session, or its config options. */
   readonly onSettings: (update: Update) => void;
+  /** Called in a turn when the agent asks its model again. */
+  readonly onRetry: (retry: ModelRetry) => void;
 }
 
 /**
@@ -28,19 +30,21 @@ export class Updates {
   readonly #answer = new Answer();
   readonly #cost: CostMeter;
   readonly #onSettings: UpdatesSettings['onSettings'];
+  readonly #onRetry: UpdatesSettings['onRetry'];
   /** The session that is open here; null: its id is not known yet. */
   sessionId: string | null = null;
   /** See `Quirks`. */
   aboutAnswer: Quirks['aboutAnswer'];
-  /** Why the model did not answer, in the agent's words; null: the agent has not reported that in this turn. */
+  /** Why the model did not answer, in the agent's words; empty: it gives no reason; null: it has not reported that in this turn. */
   failure: string | null = null;
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
 
-  constructor(state: SessionState, { memo, onWindow, onSettings }: UpdatesSettings) {
+  constructor(state: SessionState, { memo, onWindow, onSettings, onRetry }: UpdatesSettings) {
     this.#state = state;
     this.#cost = new CostMeter(memo, onWindow);
     this.#onSettings = onSettings;
+    this.#onRetry = onRetry;
   }
 
   get memo(): string {
@@ -127,13 +131,18 @@ export class Updates {
   }
 
   /** The update, with what it retracts of the answer so far. */
-  #counted(update: Update, about: AboutAnswer | null): Update[] {
+  #counted(update: Update, reported: AboutAnswer | null): Update[] {
+    const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
+    const about = reported === null && this.failure === '' && text !== null ? 'failed' : reported;
     if (about === null) {
       this.#countPrinted(update);
       return [update, ...this.#answer.see(update)];
     }
-    if (about === 'failed') this.failure = chunkText(update);
-    return [isOfATurn(update) ? betweenTurns(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
+    if (about === 'failed') this.failure = text?.trim() ?? '';
+    const unanswered = isOfATurn(update) ? betweenTurns(update) : update;
+    if (typeof about === 'string') return [unanswered];
+    this.#onRetry(about);
+    return [unanswered, retryUpdate(about), ...this.#answer.retried()];
   }
 
   /** What comes together with the end of its tool is all of it. */

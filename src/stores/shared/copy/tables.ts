@@ -68,7 +68,6 @@ export function asCopied({ name }: Table, row: CopiedRow): CopiedRow {
 export const COMPLETE = [
   'UPDATE leases SET ready_at = ? WHERE ready_at > ?',
   `UPDATE sessions SET state = 'dormant', process = NULL WHERE state = 'live'
-    AND EXISTS (SELECT 1 FROM leases l WHERE l.conv = sessions.conv AND l.driver = 'worker')
     AND NOT EXISTS (
       SELECT 1 FROM turns t
       WHERE t.conv = sessions.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = sessions.id)`,

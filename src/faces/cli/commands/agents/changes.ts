@@ -32,7 +32,7 @@ export function define(command: Command, cli: Cli): void {
       'Compares the directory of the conversation with the last commit of the git repository that it is in, and lists untracked files. ' +
       'Runs nothing that the repository names: no hooks, filters or external diffs. Exit code 4: there is no repository. ' +
       'A conversation that works in a worktree of its own (--worktree of "throughline send") can have its changes committed, merged and ' +
-      'discarded here, while no turn runs.',
+      'discarded here, while no turn runs. A commit takes 1 GiB of changed files at most: the largest ones beyond that are left out and named.',
     examples: [
       'throughline changes notes',
       'throughline changes notes --patch',
@@ -81,8 +81,18 @@ async function keep(key: string, what: Keep, { output, withEngine }: Cli): Promi
       kept.merged === null ? [] : `Merged: the directory of the conversation is at ${kept.merged.slice(0, 10)}.`,
     ];
     output.result(kept, done.flat().join(' '));
+    for (const { path, bytes } of kept.leftOut.slice(0, MOST_NAMED)) {
+      output.note(
+        styled('yellow', `Left out, because it is too large: ${quotedPath(path)} (${(bytes / 1e9).toFixed(1)} GB).`),
+      );
+    }
+    const more = kept.leftOut.length - MOST_NAMED;
+    if (more > 0) output.note(styled('yellow', `Left out, too: ${counted(more, 'more file')}.`));
   });
 }
+
+/** How many files that a commit leaves out are named. */
+const MOST_NAMED = 10;
 
 async function discardChanges(key: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {

@@ -7,7 +7,7 @@ import { reportLines, totalLines } from './report.ts';
 
 test('output of agents and gates can neither end a cell of the report nor control the terminal', () => {
   const [spec] = parsePlan({ goal: 'One.\nTwo.\u001b[31m' }).tasks;
-  const progress = firstProgress({ session: null });
+  const progress = firstProgress({ session: null, newSession: null });
   const task = { ...spec, id: 'id', state: 'asking', sessions: 'kept', agent: 'a', progress };
   const result = {
     verdict: 'fail',
@@ -52,7 +52,12 @@ test('the report of several tasks ends with totals and a verdict', () => {
 function reported(task: { name?: string; state?: string }): TaskReport {
   const [spec] = parsePlan({ goal: 'x' }).tasks;
   const spent = { ...NO_USAGE, inputTokens: 100, costMicros: 500_000 };
-  const progress = { ...firstProgress({ session: null }), turns: 2, spent, lockWaits: { count: 1, ms: 20 } };
+  const progress = {
+    ...firstProgress({ session: null, newSession: null }),
+    turns: 2,
+    spent,
+    lockWaits: { count: 1, ms: 20 },
+  };
   const whole = { ...spec, id: 'id', state: 'done', sessions: 'kept', agent: 'a', progress, ...task };
   return { task: whole, turns: [], gates: [], decisions: [], sessions: [] } as unknown as TaskReport;
 }
