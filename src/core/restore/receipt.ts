@@ -79,8 +79,8 @@ export interface Receipt extends Omissions {
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
   /**
-   * The window of the model for which the history was fitted: without a budget of its own, a restore delivers half of it at most. Null: an
-   * older version wrote the receipt.
+   * The window of the model for which the history was fitted: at most half of it is delivered. Null: the settings name a budget
+   * (`budgetTokens`), so the window does not matter; or an older version wrote the receipt.
    */
   readonly window: { readonly tokens: number; readonly from: WindowFrom } | null;
   /**

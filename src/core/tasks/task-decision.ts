@@ -24,7 +24,7 @@ export interface Standing {
   readonly retryInterrupted: number;
   readonly budget: Budget;
   readonly spent: Usage;
-  /** The agent of a turn since the last decision, or the judge, that completed it and reported no cost; null: none did. */
+  /** The agent, or the judge, whose turn since the last decision completed without a reported cost; null: there is none. */
   readonly unpriced: string | null;
 }
 

@@ -142,11 +142,12 @@ function ProofLine({ when, proof }: { when: string; proof: Proof | null }) {
 function More({ receipt }: { receipt: Receipt }) {
   const { shortened, leftOut, unsettled, toolsRan, lockWaits, delivered, deliveredTokens } = receipt;
   const { unknownBefore, filesLeft } = receipt;
-  const lines: readonly (string | false)[] = [
+  const window = windowText(receipt);
+  const lines = [
     delivered > 0 &&
       `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} delivered, about ${deliveredTokens.toLocaleString('en')} tokens`,
     shortened > 0 && `${shortened} of them shortened`,
-    windowText(receipt) ?? false,
+    window !== null && window,
     leftOut.outputs > 0 && `${leftOut.outputs} tool outputs left out or shortened`,
     leftOut.images > 0 && `${leftOut.images} images only named`,
     leftOut.files > 0 && `${leftOut.files} files only named`,

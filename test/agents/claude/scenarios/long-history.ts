@@ -26,7 +26,8 @@ export function longHistory(adapter: ClaudeAdapter): void {
     const some = await tl
       .conversation('some', { agent: 'claude' })
       .ask('Which codewords have you seen?', { restore: { budgetTokens: 5_000 } });
-    const { carried, dropped } = some.receipt;
+    const { carried, dropped, window } = some.receipt;
+    expect(window, 'the budget is not that of the window').toBeNull();
     expect(carried).toBeGreaterThan(50);
     expect(carried + dropped).toBe(1_000);
     expect(some.reply).toBe(`I have seen these codewords: ${words.slice(dropped).join(', ')}.`);
