@@ -82,10 +82,13 @@ export function nobodyAnswered(waitMs: number): string {
 /** What to do so that the same question is not denied again. */
 export function howToAllow(reason: string): string {
   if (reason.startsWith(UNANSWERABLE)) return 'Update the agent, or report this to its makers.';
+  const without = 'Or let the agent do it without asking, in its own settings.';
+  if (reason !== NOBODY_THERE) {
+    return `Answer in time ("throughline permissions" lists open questions), or raise permissions.waitSeconds in the settings. ${without}`;
+  }
   return (
-    'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line; ' +
-    'permissions.waitSeconds in the settings says how long a question waits. ' +
-    'Or let the agent do it without asking, in its own settings.'
+    'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line. ' +
+    without
   );
 }
 
