@@ -230,7 +230,8 @@ function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
     tail: async (...args) => (await agent()).tail(...args),
     where: async (sandbox) => (await (await agent()).where?.(sandbox)) ?? null,
     doubt: async (sandbox) => (await (await agent()).doubt?.(sandbox)) ?? null,
-    howToAllow: async () => (await (await agent()).howToAllow?.()) ?? null,
+    howToAllow: async (...args) => (await (await agent()).howToAllow?.(...args)) ?? null,
+    lacks: async (...args) => (await (await agent()).lacks?.(...args)) ?? null,
     list: async (...args) => (await (await agent()).list?.(...args)) ?? null,
     login: async (...args) => (await (await agent()).login?.(...args)) ?? null,
   };

@@ -26,8 +26,10 @@ export interface Agent {
   where?(sandbox: OpenSandbox): Promise<string | null>;
   /** For people: which of its reported abilities are not used, why, and what to do; null or left out: all are used. */
   doubt?(sandbox: OpenSandbox): Promise<string | null>;
-  /** For people: the setting that lets it act without asking for permission; null or left out: none is known. */
-  howToAllow?(): Promise<string | null>;
+  /** For people: the setting that lets it make these tool calls without asking; null or left out: none is known. */
+  howToAllow?(toolCalls: readonly unknown[]): Promise<string | null>;
+  /** Which of these choices no session of it has, with what there is; null or left out: none is known. Starts nothing. */
+  lacks?(choices: Choices): Promise<string | null>;
   /**
    * For people: starts it as a turn would, without using its model, and returns whether somebody is logged in. What this shows of the
    * agent is in `traits` afterwards. Null or left out: it needs no login. Throws `agent_unavailable`.
@@ -156,6 +158,8 @@ export type Opened =
        */
       readonly reason: 'not_found' | 'locked' | 'in_use' | 'lacking' | 'diverged' | 'refused';
       readonly message: string;
+      /** What to do about it; left out: not known. */
+      readonly hint?: string;
     };
 
 /** One open session: a process, or a connection, that takes one prompt at a time. */
@@ -185,6 +189,8 @@ export interface AgentSession {
    * out: the agent has nothing to choose. Never throws.
    */
   choose?(choices: Choices): Promise<Chosen>;
+  /** Which of these choices it does not have, by what the agent has announced; null or left out: none is known. Never throws. */
+  lacks?(choices: Choices): string | null;
   /** Ends the no-tools profile in place. False: it cannot; the session has to be reopened without the profile. */
   allowTools(): Promise<boolean>;
   /** Passes on the answer to a permission that this session asked for; null: the question is cancelled. */

@@ -114,9 +114,18 @@ export class TaskWork {
     if (this.#stop.aborted) return this.#cancelled(await this.#turnsBegun());
     if (judged !== null && 'decision' in judged) return this.#decide(judged, turns, null);
     const standing = this.#standing(turns);
-    const howToAllow = (await this.#parts.agents.get(this.#task.agent)?.agent.howToAllow?.()) ?? null;
+    const howToAllow = await this.#howToAllow(turn);
     const overspent = turn.outcome === 'cancelled' && this.#watch.work.over;
     await this.#decide(overspent ? OVERSPENT : decideAfter(standing, { ...turn, howToAllow }, judged), turns, judged);
+  }
+
+  /** The setting that lets the agent do what was denied in the turn; null: none is known. */
+  async #howToAllow({ turn, denied: { length } }: TaskTurn): Promise<string | null> {
+    if (turn === null || length === 0) return null;
+    const { store, agents } = this.#parts;
+    const questions = await store.permissions(this.#task.owner, { turn });
+    const denied = questions.filter(({ state }) => state === 'denied').map(({ toolCall }) => toolCall);
+    return (await agents.get(this.#task.agent)?.agent.howToAllow?.(denied)) ?? null;
   }
 
   /** The conversation of the task or of its milestone, found by its key if it exists. */

@@ -74,6 +74,32 @@ const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
 const MADE = '0199a000-0000-7000-8000-000000000001';
 const COPY = '0199a000-0000-7000-8000-000000000002';
 
+const call = (title: string, kind: string) => ({ toolCallId: '1', title, kind, rawInput: {} });
+
+test.each([
+  ['edits', [call('Write', 'edit'), call('Edit', 'edit')], '"options": {"permissionMode": "acceptEdits"}'],
+  ['a command', [call('Bash', 'execute')], '"options": {"allowedTools": ["Bash"]} ('],
+  ['a command and an edit', [call('Bash', 'execute'), call('Edit', 'edit')], '"allowedTools": ["Bash","Edit"]} ('],
+  ['a page, twice', [call('WebFetch', 'fetch'), call('WebFetch', 'fetch')], '"allowedTools": ["WebFetch"]} ('],
+])('the setting that allows %s is named', async (_, calls, setting) => {
+  const how = (await agent().howToAllow?.(calls)) ?? '';
+  expect(how).toContain(setting);
+  // It allows edits alone.
+  if (calls.some(({ kind }) => kind !== 'edit')) expect(how).not.toContain('acceptEdits');
+});
+
+test.each([
+  [{ mode: 'plan', config: { effort: 'low' } }, null],
+  [{ model: 'nobody-knows-it' }, null],
+  [{ mode: 'nope' }, /^Claude has no mode "nope"; it has: default, /],
+  [{ config: { effort: 'huge' } }, /^Claude has no effort "huge"; it has: low, /],
+  [{ config: { speed: 'x' } }, /^Claude has no config option "speed"/],
+])('what Claude does not have is known before it is started: %j', async (choices, why) => {
+  const lacks = (await agent().lacks?.(choices)) ?? null;
+  if (why === null) expect(lacks).toBeNull();
+  else expect(lacks).toMatch(why);
+});
+
 test('the window of a model is that of the settings, else what Claude has reported of it, else an assumption', async () => {
   expect(await agent().traits(sandbox)).toMatchObject({ id: 'assigned', rehydrate: true, position: true });
   const window = async (made: ReturnType<typeof agent>, chosen?: string) => {

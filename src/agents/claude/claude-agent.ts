@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentTraits } from '../../core/restore/traits.ts';
+import { isObject } from '../../core/turn/content.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
@@ -7,6 +8,7 @@ import { OPENING_CANCELLED, type Refusal, refused } from '../shared/flight.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest, UUID } from './connection.ts';
 import { environmentIn } from './environment.ts';
 import { loginOf } from './find/login.ts';
+import { lacks } from './session/choices.ts';
 import { Questions } from './session/questions.ts';
 import { canRewind, prepareRewind } from './session/rewind.ts';
 import { parseMemo, type Seal } from './session/seal.ts';
@@ -72,7 +74,8 @@ const LONG_WINDOW = 1_000_000;
 export function claudeAgent(parts: ClaudeAgentParts): Agent {
   return {
     name: parts.name,
-    howToAllow: async () => '"options": {"permissionMode": "acceptEdits"} (edits only; docs/claude.md has more)',
+    howToAllow: async (toolCalls) => howToAllow(toolCalls),
+    lacks: async (choices) => lacks(choices),
     traits: async (sandbox, _signal, model) => traitsOf((await parts.find(sandbox)).version, parts, model),
     where: async (sandbox) => (await parts.find(sandbox)).where,
     login: async (sandbox, signal) => {
@@ -106,6 +109,14 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
       return { updates: updatesOf(entries), position, usage: usageIn(entries), ended };
     },
   };
+}
+
+/** "acceptEdits" is for edits alone. The title of a tool call is the name of the tool. */
+function howToAllow(toolCalls: readonly unknown[]): string {
+  const calls = toolCalls.filter(isObject);
+  if (calls.every(({ kind }) => kind === 'edit')) return '"options": {"permissionMode": "acceptEdits"}';
+  const tools = [...new Set(calls.flatMap(({ title }) => (typeof title === 'string' ? [title] : [])))];
+  return `"options": {"allowedTools": ${JSON.stringify(tools)}} (docs/claude.md says how to allow less, such as "Bash(git log:*)")`;
 }
 
 function traitsOf(version: string, parts: ClaudeAgentParts, model: string | undefined): AgentTraits {

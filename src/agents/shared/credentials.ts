@@ -77,7 +77,15 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
     ...(agent.doubt && {
       doubt: (sandbox) => looking(async () => (await agent.doubt?.(forLook(sandbox))) ?? null),
     }),
-    ...(agent.howToAllow && { howToAllow: async () => (await agent.howToAllow?.()) ?? null }),
+    ...withoutSandbox(agent),
+  };
+}
+
+/** What needs no sandbox needs no credentials. */
+function withoutSandbox(agent: Agent): Pick<Agent, 'howToAllow' | 'lacks'> {
+  return {
+    ...(agent.howToAllow && { howToAllow: agent.howToAllow.bind(agent) }),
+    ...(agent.lacks && { lacks: agent.lacks.bind(agent) }),
   };
 }
 
@@ -180,6 +188,7 @@ function hidingSession(session: AgentSession, taken: Credentials): AgentSession 
     ...(session.transcript && { transcript: async (from) => (await session.transcript?.(from)) ?? null }),
     ...(session.wording && { wording: (content) => session.wording?.(content) ?? content }),
     ...(session.choose && { choose: async (choices) => hide((await session.choose?.(choices)) ?? 'set') }),
+    ...(session.lacks && { lacks: (choices) => hide(session.lacks?.(choices) ?? null) }),
     position: () => session.position(),
     allowTools: () => session.allowTools(),
     answer: (permission, option) => session.answer(permission, option),

@@ -89,8 +89,8 @@ export function whyNotSent(signal: AbortSignal, busy: boolean, alive: boolean): 
 
 export type Refusal = Extract<Opened, { ok: false }>;
 
-export function refused(reason: Refusal['reason'], message: string): Refusal {
-  return { ok: false, reason, message };
+export function refused(reason: Refusal['reason'], message: string, hint?: string): Refusal {
+  return { ok: false, reason, message, ...(hint !== undefined && { hint }) };
 }
 
 export const OPENING_CANCELLED: Refusal = refused('refused', 'opening was cancelled');

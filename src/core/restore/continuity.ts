@@ -1,5 +1,5 @@
 import type { Proof } from './receipt.ts';
-import { continues, type EffectiveRestore, type ReceiptRung, RUNGS } from './restore-settings.ts';
+import { continues, type EffectiveRestore, type ReceiptRung, RUNGS, WHEN_UNPROVED } from './restore-settings.ts';
 import { isUsable, type Session } from './session.ts';
 import { type AgentTraits, canReopen } from './traits.ts';
 
@@ -61,8 +61,18 @@ export interface Step {
 export interface Plan {
   readonly steps: readonly Step[];
   readonly refusal: string | null;
+  /** What to do about the refusal; left out: nothing that is known here. */
+  readonly hint?: string;
+  /** Why the preferred rung is not among the steps; left out: it is, or there is none. */
+  readonly unplanned?: Impossible;
   /** A usable session that is replaced anyway, and why; left out: there is none. */
   readonly replaces?: { readonly session: Session; readonly reason: string };
+}
+
+/** Why something is not possible, and what to do. */
+interface Impossible {
+  readonly reason: string;
+  readonly hint: string;
 }
 
 /** Every way to bring a session to the head of the conversation, best first. Same inputs, same plan. */
@@ -75,10 +85,13 @@ export function planContinuity(situation: Situation): Plan {
   const newest = restore.rebuild ? null : candidate(situation);
   const replaces = newest !== null && replaced(situation, newest);
   const cached = newest === null || replaces ? [] : cachedSteps(situation, newest);
-  const steps = [...cached, ...rebuildingSteps(situation)].filter((step) => allowed(step, restore));
+  const wanted = [...cached, ...rebuildingSteps(situation)].filter((step) => isWanted(step, restore));
+  const steps = wanted.filter((step) => isProved(step, restore));
   if (restore.policy === 'auto' && restore.rung === null && situation.head > 0) steps.push(freshStep(situation));
-  if (steps.length === 0) return { steps, refusal: refusal(situation) };
-  return replaces ? { steps, refusal: null, replaces } : { steps, refusal: null };
+  if (steps.length === 0) return refuseAll(situation, wanted);
+  const isPlanned = restore.rung === null || steps.some(({ rung }) => rung === restore.rung || rung === 'new');
+  const unplanned = isPlanned ? {} : { unplanned: whyImpossible(situation, wanted) };
+  return { steps, refusal: null, ...unplanned, ...(replaces && { replaces }) };
 }
 
 /** The caller named a session: it is the only one that may be used. */
@@ -108,15 +121,17 @@ function planNewSession(situation: Situation, id: string): Plan {
   const { traits, sessions } = situation;
   // The new session is a rebuild, so a rung that would continue in the present one does not apply.
   const restore = continues(situation.restore.rung) ? { ...situation.restore, rung: null } : situation.restore;
-  if (traits.id !== 'assigned') return refuse('this agent issues the ids of its sessions itself');
+  if (traits.id !== 'assigned') {
+    return refuse('this agent issues the ids of its sessions itself', 'Leave out the id of the new session.');
+  }
   const known = sessions.find((session) => session.id === id);
   if (known !== undefined && (!isUsable(known) || known.turns > 0)) return refuse('its id was used before');
   if (known?.state === 'unsettled') return { steps: cachedSteps(situation, known), refusal: null };
   const fresh = restore.policy === 'auto' && situation.head > 0 ? [freshStep(situation)] : [];
-  const rebuilt = rebuildingSteps(situation).filter((step) => allowed(step, restore));
+  const rebuilt = rebuildingSteps(situation).filter((step) => isWanted(step, restore) && isProved(step, restore));
   const steps =
     restore.policy === 'off' ? [freshStep(situation)] : [...rebuilt, ...(restore.rung === null ? fresh : [])];
-  return steps.length > 0 ? { steps, refusal: null } : refuse(refusal({ ...situation, restore }));
+  return steps.length > 0 ? { steps, refusal: null } : refuseAll({ ...situation, restore }, []);
 }
 
 /** Only the newest session of an agent is a candidate, never an older one (R1). */
@@ -210,22 +225,35 @@ function reopenProof(traits: AgentTraits): Proof {
 }
 
 /** A preferred rung is the only one that restores. What continues in the session comes before it, if it is higher on the ladder. */
-function allowed({ rung, proof }: Step, { rung: preferred, policy }: EffectiveRestore): boolean {
+function isWanted({ rung }: Step, { rung: preferred }: EffectiveRestore): boolean {
   const higher = continues(rung) && PLACES.indexOf(rung) < PLACES.indexOf(preferred ?? rung);
-  if (preferred !== null && rung !== preferred && rung !== 'new' && !higher) return false;
-  return policy === 'auto' || proof !== 'none';
+  return preferred === null || rung === preferred || rung === 'new' || higher;
 }
 
 const PLACES: readonly ReceiptRung[] = RUNGS;
 
-function refusal({ restore, traits }: Situation): string {
-  if (restore.rung === 'replay' && !traits.noTools) {
-    return 'a replay could run tools again: this agent has no proved no-tools profile; to allow that, set "allowTools" (--allow-tools)';
-  }
-  if (restore.rung !== null) return `the rung "${restore.rung}" that was asked for is not possible here`;
-  return 'no way to restore the context is proved for this agent';
+function isProved({ proof }: Step, { policy }: EffectiveRestore): boolean {
+  return policy === 'auto' || proof !== 'none';
 }
 
-function refuse(reason: string): Plan {
-  return { steps: [], refusal: reason };
+/** `wanted`: the steps that only lack a proof. */
+function whyImpossible({ restore: { rung }, traits }: Situation, wanted: readonly Step[]): Impossible {
+  if (rung === 'replay' && !traits.noTools) {
+    const reason = 'a replay could run tools again: this agent has no proved no-tools profile';
+    return { reason, hint: 'Allow that (restore.allowTools, --allow-tools), or prefer another rung.' };
+  }
+  if (rung === null || wanted.some((step) => step.rung === rung)) {
+    return { reason: 'no way to restore the context is proved for this agent', hint: WHEN_UNPROVED };
+  }
+  const hint = 'Prefer another rung, or none ("rung": null), or send the prompt to another agent.';
+  return { reason: `the rung "${rung}" that was asked for is not possible here`, hint };
+}
+
+function refuseAll(situation: Situation, wanted: readonly Step[]): Plan {
+  const { reason, hint } = whyImpossible(situation, wanted);
+  return refuse(reason, hint);
+}
+
+function refuse(reason: string, hint?: string): Plan {
+  return { steps: [], refusal: reason, ...(hint !== undefined && { hint }) };
 }

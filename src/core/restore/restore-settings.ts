@@ -140,3 +140,28 @@ export function parseRestore(input: unknown, where = 'restore'): RestoreOverride
 export function parseTurnRestore(input: unknown): TurnRestore {
   return input === undefined || input === null ? {} : TURN_RESTORE.read(input, ['restore'], invalidValue());
 }
+
+// ── what to do when the context could not be given, or was too much ──────────────────────────────────────────────────
+
+export const WHEN_UNPROVED =
+  'Allow steps without proof (policy "auto", --restore auto), or send the prompt to another agent.';
+
+export const WHEN_REPLAY_FAILED = 'Prefer another rung than "replay", or none ("rung": null).';
+
+/** `shrink`: how often the agent has refused a longer history. */
+export function whenNothingFits({ budgetTokens, lastTurns }: RestoreSettings, shrink: number): string {
+  if (lastTurns === 0) return 'Raise restore.lastTurns (--last-turns).';
+  const agent = 'or send the prompt to another agent';
+  if (shrink > 0) return `Its agent has refused a longer history: use a model with a larger window, ${agent}.`;
+  const now = budgetTokens === null ? 'Without that setting, it is half of the window of the model.' : '';
+  return `Raise the budget (restore.budgetTokens, --budget-tokens), ${agent}. ${now}`.trimEnd();
+}
+
+/** Of a prompt that its agent refused as too long, by how its session got its context. */
+export function whenTooLong({ rung, told }: { readonly rung: ReceiptRung; readonly told: number }): string {
+  if (told === 0) return 'Send a shorter prompt, or use a model with a larger window.';
+  if (continues(rung)) {
+    return 'Send a shorter prompt, or rebuild the session ("rebuild": true, --rebuild): a new one gets only as much history as fits into the budget.';
+  }
+  return 'Send a shorter prompt, or less of the history: lower restore.budgetTokens (--budget-tokens) or restore.lastTurns (--last-turns).';
+}

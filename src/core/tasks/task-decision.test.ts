@@ -144,5 +144,16 @@ test('a denial names its question and the setting to change', () => {
     /^The gate failed: exit code 1\. The agent asked for permission, and nobody answered: "Write a\.txt"\./,
   );
   expect(reason).toContain('with "mode" in its settings');
+  expect(reason).toContain('retry it with "permissions": "ask"');
   expect(decideAfter(standing(), denied, null).reason).toContain('nobody answered: "Write a.txt".');
+});
+
+test('a question that waited in vain is not denied because nobody could answer', () => {
+  const waited = {
+    ...denied,
+    denied: denied.denied.map((one) => ({ ...one, reason: 'nobody answered within 600 seconds' })),
+  };
+  const { reason } = decideAfter(standing(), waited, gate('fail'));
+  expect(reason).toContain('retry it and answer in time');
+  expect(reason).not.toContain('--permissions ask');
 });

@@ -2,7 +2,7 @@ import { asSentence, type Failure, ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { type Budget, isUnpriced, tokensOf, usd } from '../limits/budget.ts';
 import { isObject } from '../turn/content.ts';
-import type { Denial } from '../turn/permission.ts';
+import { type Denial, NOBODY_THERE } from '../turn/permission.ts';
 import type { TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 import { DECISION_CODES, DECISIONS, type Decision, type TaskState } from './task.ts';
@@ -129,11 +129,14 @@ function byGate(standing: Standing, gate: GateResult, turn: EndedTurn): Decision
 }
 
 function deniedBeforeGate(gate: GateResult, turn: EndedTurn): string {
+  const inTime = 'retry it and answer in time (the setting permissions.waitSeconds says how long a question waits)';
+  const atOnce = turn.denied.some(({ reason }) => reason === NOBODY_THERE);
+  const answer = atOnce ? 'retry it with "permissions": "ask" (--permissions ask), and answer' : inTime;
   const how = turn.howToAllow === null ? 'in its own settings' : `with ${turn.howToAllow} in its settings`;
   return [
     `The gate failed: ${asSentence(gate.summary)}`,
     denials(turn, ''),
-    `Let the agent act without asking, ${how}, and retry the task; or retry it with "permissions": "ask" (--permissions ask), and answer.`,
+    `Let the agent act without asking, ${how}, and retry the task; or ${answer}.`,
   ].join(' ');
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { changeChoices, keptFor, mergeChoices, parseChoices } from './choices.ts';
+import { changeChoices, howToChoose, keptFor, mergeChoices, parseChoices } from './choices.ts';
 
 test('the nearer choice wins, also for each config option', () => {
   const below = { model: 'a', mode: 'plan', config: { effort: 'low', fast: true } };
@@ -30,4 +30,26 @@ test.each([
   [{ config: { effort: 3 } }, '"config.effort" must be a non-empty text, or true or false, not 3.'],
 ])('%j is refused', (given, message) => {
   expect(faultOf(() => parseChoices(given))).toMatchObject({ code: 'invalid', message });
+});
+
+test.each([
+  ['of a turn', { mode: 'nope' }, {}, true, 'Choose another value, or leave out "mode".'],
+  [
+    'of several',
+    { mode: 'nope', config: { a: 'b' } },
+    {},
+    true,
+    'Choose another value, or leave out "mode" and "config".',
+  ],
+  ['of an agent that has none', { mode: 'nope' }, {}, false, 'Leave out "mode".'],
+  ['of a conversation', {}, { model: 'nope' }, true, 'Change or remove "model" of the conversation.'],
+  [
+    'of both',
+    { mode: 'nope' },
+    { model: 'nope' },
+    true,
+    'Choose another value, or leave out "mode". Change or remove "model" of the conversation.',
+  ],
+])('a choice %s that the agent does not have is named', (_, own, kept, hasOthers, says) => {
+  expect(howToChoose(own, kept, hasOthers)).toBe(`Nothing was sent. ${says}`);
 });

@@ -77,3 +77,17 @@ export function mergeChoices(below: Choices = {}, above: Choices = {}): Choices 
   const config = { ...below.config, ...above.config };
   return { ...below, ...above, ...(isEmpty(config) ? {} : { config }) };
 }
+
+/** What to do about choices that an agent does not have. `kept`: those of the conversation. `hasOthers`: the agent has other values. */
+export function howToChoose(own: Choices, kept: Choices = {}, hasOthers = true): string {
+  const names = (choices: Choices) =>
+    Object.keys(choices)
+      .map((name) => `"${name}"`)
+      .join(' and ');
+  const value = hasOthers ? 'Choose another value, or leave' : 'Leave';
+  return [
+    'Nothing was sent.',
+    ...(isEmpty(own) ? [] : [`${value} out ${names(own)}.`]),
+    ...(isEmpty(kept) ? [] : [`Change or remove ${names(kept)} of the conversation.`]),
+  ].join(' ');
+}

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { askedQuestion, denyOption, howToAllow, type PermissionKind } from './permission.ts';
+import {
+  askedQuestion,
+  denyOption,
+  howToAllow,
+  NOBODY_THERE,
+  nobodyAnswered,
+  type PermissionKind,
+} from './permission.ts';
 
 const options = (...kinds: PermissionKind[]) => kinds.map((kind) => ({ optionId: kind, name: kind, kind }));
 
@@ -65,4 +72,13 @@ test.each([
   expect(JSON.stringify(question.toolCall)).toContain('characters left out');
   expect(question.toolCall).toMatchObject({ title: 'rm' });
   expect(question.fault).toBeNull();
+});
+
+test.each([
+  ['denied at once', NOBODY_THERE, /--permissions ask/, /waitSeconds/],
+  ['denied after a while', nobodyAnswered(600_000), /in time.*waitSeconds/, /--permissions ask/],
+])('what to do about a question that was %s', (_, reason, says, not) => {
+  expect(howToAllow(reason)).toMatch(says);
+  expect(howToAllow(reason)).not.toMatch(not);
+  expect(howToAllow(reason)).toContain('in its own settings');
 });

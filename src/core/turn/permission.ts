@@ -92,10 +92,13 @@ export function howToAllow(reason: string): string {
   if (reason === TOO_MANY_OPEN) {
     return 'Answer the open questions, and send the prompt again. Or let the agent do it without asking, in its own settings.';
   }
+  const without = 'Or let the agent do it without asking, in its own settings.';
+  if (reason !== NOBODY_THERE) {
+    return `Answer in time ("throughline permissions" lists open questions), or raise permissions.waitSeconds in the settings. ${without}`;
+  }
   return (
-    'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line; ' +
-    'permissions.waitSeconds in the settings says how long a question waits. ' +
-    'Or let the agent do it without asking, in its own settings.'
+    'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line. ' +
+    without
   );
 }
 

@@ -1,13 +1,14 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import { type Conversation, checkDriver } from '../../core/conversation.ts';
-import { hasCode, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { asSentence, hasCode, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { given, shown } from '../../core/input/arguments.ts';
 import { checkAgent, checkKey, checkName } from '../../core/input/names.ts';
 import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { isWorktree, worktreeSandbox } from '../../core/sandbox/sandbox-id.ts';
-import { changeChoices } from '../../core/turn/choices.ts';
+import { type Choices, changeChoices, howToChoose, parseChoices } from '../../core/turn/choices.ts';
+import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
 import type { Worktrees } from '../../ports/sandbox.ts';
 import type { NewConversation } from '../../ports/store/conversations.ts';
@@ -31,6 +32,12 @@ export async function ensureConversation(
   const fresh = await newConversation(parts, owner, spec);
   // Callers may give an id as the key: the id of a fork, for example, must not become the key of a new conversation.
   const known = spec.key === undefined ? null : await store.findConversation(owner, spec.key);
+  if (chooses(spec)) {
+    const name =
+      known === null ? (spec.agent ?? parts.settings.defaultAgent) : await agentFor(parts, owner, known, spec);
+    const agent = name === null ? undefined : parts.agents.get(name)?.agent;
+    if (agent !== undefined) await checkChoices(agent, parseChoices(spec));
+  }
   const { conversation, created } =
     known === null ? await store.ensureConversation(owner, fresh) : { conversation: known, created: false };
   if (created) return conversation;
@@ -125,6 +132,17 @@ export async function newConversation(
     limitPerDay: parseLimitPerDay(spec.limitPerDay),
     choices: changeChoices({}, spec, spec.agent ?? parts.settings.defaultAgent),
   };
+}
+
+/**
+ * Throws `refused` if it is known that the agent does not have these choices: by its adapter, or by what the living session has announced. What
+ * is not known is tried when a turn runs.
+ */
+export async function checkChoices(agent: Agent, choices: Choices, living: AgentSession | null = null): Promise<void> {
+  if (Object.keys(choices).length === 0) return;
+  const why = living?.lacks?.(choices) ?? (await agent.lacks?.(choices)) ?? null;
+  if (why === null) return;
+  throw new ThroughlineError('refused', asSentence(`${agent.name}: ${why}`), { hint: howToChoose(choices) });
 }
 
 function chooses({ model, mode, config }: ConversationSpec): boolean {

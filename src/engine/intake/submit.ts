@@ -8,7 +8,7 @@ import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseQueueChanges } from '../../core/queue.ts';
 import { continues, parseTurnRestore, type TurnRestore } from '../../core/restore/restore-settings.ts';
 import { isUsable } from '../../core/restore/session.ts';
-import { parseChoices } from '../../core/turn/choices.ts';
+import { choicesOf, keptFor, mergeChoices, parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import { type Hindrance, runsAt } from '../../core/turn/standing.ts';
 import { hasEnded, isPermissionMode, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
@@ -21,7 +21,7 @@ import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
 import { askedStarts } from '../starts.ts';
 import type { Worker } from '../worker/worker.ts';
-import { ensureConversation, findConversation, newConversation } from './conversations.ts';
+import { checkChoices, ensureConversation, findConversation, newConversation } from './conversations.ts';
 
 /*
  * The way of a prompt into the store. Everything that can never work is refused before anything is stored.
@@ -187,7 +187,10 @@ function newTurn(
 
 type ConversationOfTurn = Pick<Conversation, 'id' | 'sandbox' | 'cwd'> & { readonly isNew: boolean };
 
-/** Checks the id that the caller chose for a new session, or reads the session that the turn adopts. A repeated request needs neither. */
+/**
+ * Checks what the turn chooses of its agent, and the id that the caller chose for a new session, or reads the session that the turn adopts. A
+ * repeated request needs none of it.
+ */
 async function withSession(
   intake: Intake,
   owner: string,
@@ -196,13 +199,21 @@ async function withSession(
 ): Promise<NewTurn> {
   const { store, agents } = intake.parts;
   const { session, newSession } = turn.options;
-  if (session === undefined && newSession === undefined) return turn;
+  const own = choicesOf(turn.options);
+  const begins = turn.creates?.choices ?? {};
+  const chooses = Object.keys({ ...own, ...begins }).length > 0;
+  if (session === undefined && newSession === undefined && !chooses) return turn;
   if (turn.requestId !== null && (await store.findRequest(owner, turn.requestId)) !== null) return turn;
   const name = conversation.isNew
     ? (turn.agent ?? turn.creates?.agent ?? turn.defaultAgent)
     : await store.agentFor(owner, turn);
   const agent = name === null ? undefined : agents.get(name)?.agent;
   if (agent === undefined) return turn;
+  await checkChoices(
+    agent,
+    mergeChoices(keptFor(begins, agent.name), own),
+    intake.worker.living(conversation.id, agent.name),
+  );
   if (newSession !== undefined) await checkTakesId(intake.parts, agent);
   const adopts = session === undefined ? null : await readAdopted(intake, owner, conversation, session, agent);
   return adopts === null ? turn : { ...turn, adopts };

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Delivery } from '../../core/restore/continuity.ts';
 import { budgetFor, estimateTokens, type FittedHistory, HistoryFitter, IMAGE_TOKENS } from '../../core/restore/fit.ts';
 import type { RestoreProgress } from '../../core/restore/receipt.ts';
+import { whenNothingFits } from '../../core/restore/restore-settings.ts';
 import type { Session } from '../../core/restore/session.ts';
 import { renderBlock, renderTurns } from '../../core/restore/transcript.ts';
 import { byteLength } from '../../core/turn/shorten.ts';
@@ -24,7 +25,7 @@ export async function deliverBlock(
   if (first === undefined || last === undefined) {
     // With the policy "auto", a session that has a part of the history may continue. One that has nothing is not restored.
     if (request.settings.policy === 'auto' && after > 0) return { ...NOTHING_DELIVERED, dropped, unsettled };
-    return { failure: nothingFits(dropped) };
+    return nothingFits(dropped, request);
   }
   const { turns, images } = renderTurns(records);
   const nonce = nonceFor(turns);
@@ -53,10 +54,10 @@ function nonceFor(turns: readonly string[]): string {
 }
 
 /** For a budget that is smaller than one shortened turn. */
-export function nothingFits(lacking: number): string {
+export function nothingFits(lacking: number, { settings, shrink }: RestoreRequest): StepFailure {
   const turns =
     lacking === 1 ? 'the turn that it lacks does not fit' : `none of the ${lacking} turns that it lacks fits`;
-  return `${turns} into the budget, not even shortened`;
+  return { failure: `${turns} into the budget, not even shortened`, hint: whenNothingFits(settings, shrink) };
 }
 
 /**

@@ -4,6 +4,7 @@ import { condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Step } from '../../core/restore/continuity.ts';
 import { afterLockWait, type LockWaits, nextLockWait } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
+import { WHEN_UNPROVED } from '../../core/restore/restore-settings.ts';
 import { isUsable, type Session, type UnusableState } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
@@ -40,7 +41,7 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
   }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
   if (isTooWeak(proof, request)) {
-    return { failure: 'nothing shows that it has the context, or passes it to the next session' };
+    return { failure: 'nothing shows that it has the context, or passes it to the next session', hint: WHEN_UNPROVED };
   }
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
@@ -78,7 +79,7 @@ export async function openResumed(recorded: Session, request: Restoring): Promis
   }
   if (isTooWeak(proof, request)) {
     await opened.session.close();
-    return { failure: 'nothing proves that it still has the context' };
+    return { failure: 'nothing proves that it still has the context', hint: WHEN_UNPROVED };
   }
   const condensedTo = await noteCondensed(row, condensedWhenOpened(row, opened.condensed), request);
   const same = { ...inLineage(row), condensedTo, position, session: opened.session, unsettled: row !== recorded };
@@ -100,11 +101,12 @@ export async function noteCondensed(
   return condensedTo;
 }
 
-function notResumed(row: Session, { reason, message }: Opened & { ok: false }): StepFailure {
+function notResumed(row: Session, opened: Opened & { ok: false }): StepFailure {
+  const { reason, message } = opened;
   if (reason === 'lacking') return unusable(row, 'lost', message);
   if (reason === 'diverged') return unusable(row, 'diverged', `somebody else has used it since: ${message}`);
-  const failure = `the agent refused: ${message}`;
-  return reason === 'not_found' ? unusable(row, 'lost', failure) : { failure };
+  const failed = whyNotOpen(opened);
+  return reason === 'not_found' ? unusable(row, 'lost', failed.failure) : failed;
 }
 
 /** The recorded state of a session that was told nothing of the conversation. */
@@ -124,7 +126,7 @@ export async function openAdopted(id: string, request: Restoring): Promise<OpenR
     await session.close();
     return proof === 'refuted'
       ? { failure: 'after opening, its position was not the one in its storage' }
-      : { failure: 'nothing proves which context it has; the policy "auto" uses it anyway' };
+      : { failure: 'nothing proves which context it has', hint: WHEN_UNPROVED };
   }
   const parent = await previousSession(request);
   // Its own history could not be read: otherwise it would be in the lineage, and would be resumed.
@@ -204,7 +206,9 @@ export function isOpen(opened: Opened | StepFailure): opened is Extract<Opened, 
 }
 
 export function whyNotOpen(opened: Extract<Opened, { ok: false }> | StepFailure): StepFailure {
-  return 'failure' in opened ? opened : { failure: `the agent refused: ${opened.message}` };
+  if ('failure' in opened) return opened;
+  const { message, hint } = opened;
+  return { failure: `the agent refused: ${message}`, ...(hint !== undefined && { hint }) };
 }
 
 /** Whether the opened session is at the expected position. If positions cannot be read, the proof of the adapter counts. */

@@ -44,7 +44,7 @@ async function openMirrored(request: Restoring): Promise<OpenResult | null> {
 
 async function openFromRecords(request: Restoring): Promise<OpenResult> {
   const { records, dropped, omitted, images } = await recordsWithin(0, request);
-  if (records.length === 0) return { failure: nothingFits(dropped) };
+  if (records.length === 0) return nothingFits(dropped, request);
   const parent = await previousSession(request);
   const assigned = await assign(parent, 'rehydrated', request);
   if ('failure' in assigned) return assigned;

@@ -1,6 +1,7 @@
 import { withUnknownCost } from '../../core/limits/budget.ts';
 import { condensedTo, condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Proof } from '../../core/restore/receipt.ts';
+import { WHEN_REPLAY_FAILED } from '../../core/restore/restore-settings.ts';
 import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession, Opened } from '../../ports/agent.ts';
@@ -23,9 +24,14 @@ import { promptTold, toldByReplay, worded } from './told.ts';
  * belong to the restore and never become turns.
  */
 export async function replay(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
+  const replayed = await replayAll(open, request);
+  return 'failure' in replayed ? { hint: WHEN_REPLAY_FAILED, ...replayed } : replayed;
+}
+
+async function replayAll(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
   const { held, traits, signal } = request;
   const { records, dropped, omitted, images } = await recordsWithin(0, request);
-  if (records.length === 0) return { failure: nothingFits(dropped) };
+  if (records.length === 0) return nothingFits(dropped, request);
   let spent = NOTHING_SPENT;
   let condensed = 0;
   /** Null: the proof of the step counts. */

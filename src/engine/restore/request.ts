@@ -113,10 +113,11 @@ export type OpenResult = { readonly open: OpenSession; readonly proof: Proof } |
 /**
  * A step that did not work. `final`: no other step may be tried. `aside`: a session that `restore` puts aside for that reason. No later
  * step may use it, although its agent might open it: closing a session can restore its storage. `spent`: what the step has cost; left
- * out: nothing.
+ * out: nothing. `hint`: what to do about it if no other step works; left out: nothing that is known.
  */
 export interface StepFailure {
   readonly failure: string;
+  readonly hint?: string;
   readonly spent?: Spent;
   readonly final?: Failure;
   readonly aside?: { readonly ref: string; readonly state: UnusableState };

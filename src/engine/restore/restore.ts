@@ -52,10 +52,11 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
   if (named !== null && (await isElsewhere(named, request))) {
     return fail(refusal(request, 'it belongs to another conversation'));
   }
-  if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
+  if (plan.refusal !== null) return fail(refusal(request, plan.refusal, plan.hint));
   if (plan.replaces) await replaceSession(plan.replaces, request);
 
   const unusable = new Set<string>();
+  const hints = new Set<string>();
   for (const step of plan.steps) {
     if ('session' in step.open && unusable.has(step.open.session.ref)) continue;
     const taken = await takeStep(step, request);
@@ -89,10 +90,10 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
     }
     await noteTried(attempt, request);
     if (taken.final) return fail(taken.final);
-    if (explicit !== null) return fail(refusal(request, taken.failure));
+    if (explicit !== null) return fail(refusal(request, taken.failure, taken.hint));
+    if (taken.hint !== undefined) hints.add(taken.hint);
   }
-  const reasons = request.tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ');
-  return fail(newSession === null ? nothingLeft(request, reasons) : refusal(request, reasons));
+  return fail(nothingLeft(request, plan, [...hints]));
 }
 
 /** Opens and delivers. If the delivery fails, the opened session is closed again. */
@@ -288,33 +289,37 @@ function receiptOf(request: Restoring, facts: ReceiptFacts): Receipt {
 
 const STOPPED: Failure = { code: 'interrupted', message: 'Stopped while the context was being restored.' };
 
-function nothingLeft({ settings }: RestoreRequest, reasons: string): Failure {
-  const unproved = settings.policy === 'required' ? ', or allow unproved steps with the policy "auto"' : '';
+/** No step has worked. `hints`: what to do about those that failed. */
+function nothingLeft(request: Restoring, { unplanned }: Plan, hints: readonly string[]): Failure {
+  const failed = request.tried.map(({ rung, failure }) => `${rung}: ${failure}`);
+  const reasons = [...failed, ...(unplanned ? [unplanned.reason] : [])].join('; ');
+  const known = [...hints, ...(unplanned ? [unplanned.hint] : [])].join(' ');
+  if (request.newSession !== null) return refusal(request, reasons, known === '' ? undefined : known);
   return {
     code: 'restore_failed',
     message: `The context could not be restored: ${reasons}.`,
-    hint: `Nothing was sent. Raise the budget, or name another agent${unproved}.`,
+    hint: `Nothing was sent. ${known || 'Correct what the agent reports, or name another agent.'}`,
   };
 }
 
-function refusal({ explicit, newSession, agent }: RestoreRequest, reason: string): Failure {
+function refusal({ explicit, newSession, agent }: RestoreRequest, reason: string, hint?: string): Failure {
   if (newSession !== null) {
     return {
       code: 'refused',
       message: `A new session ${newSession} of ${agent.name} cannot be opened: ${reason}.`,
-      hint: 'Nothing was sent. Choose another id, or leave it out.',
+      hint: `Nothing was sent. ${hint ?? 'Choose another id, or leave it out.'}`,
     };
   }
   if (explicit === null) {
     return {
       code: 'restore_failed',
       message: `The context cannot be restored: ${reason}.`,
-      hint: 'Nothing was sent. Leave out the rung, choose another one, or name another agent.',
+      ...(hint !== undefined && { hint: `Nothing was sent. ${hint}` }),
     };
   }
   return {
     code: 'refused',
     message: `The session ${explicit} of ${agent.name} cannot be used: ${reason}.`,
-    hint: 'Nothing was sent. Leave out the session to continue in that of the conversation.',
+    hint: `Nothing was sent. ${hint ?? 'Leave out the session to continue in that of the conversation.'}`,
   };
 }

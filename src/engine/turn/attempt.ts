@@ -5,6 +5,7 @@ import type { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
+import { whenTooLong } from '../../core/restore/restore-settings.ts';
 import { aside } from '../../core/restore/session.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { choicesOf } from '../../core/turn/choices.ts';
@@ -315,7 +316,7 @@ class Attempt {
   #result(outcome: AgentOutcome, sent: Sent, startedAt: number): AttemptResult {
     const { signal } = this.#request;
     const { parts } = this.#writer;
-    const failure = this.#fault ?? this.#desk.explain(failureOf(outcome, signal.stop));
+    const failure = this.#fault ?? this.#desk.explain(failureOf(outcome, signal.stop, this.#request.restored.receipt));
     // We killed the session, so nothing more will come from it.
     const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
     return {
@@ -373,13 +374,15 @@ const NO_ANSWER = {
 } as const;
 
 /** Why the turn did not complete, in words for people; null: it completed. */
-function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null {
+function failureOf(outcome: AgentOutcome, stop: TurnStop | null, receipt: Receipt): Failure | null {
   if (outcome.kind === 'completed') return null;
   if (typeof stop === 'object' && stop !== null) return stop;
   if (stop === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
   if (stop === 'shutdown') return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
   if (outcome.kind === 'failed') {
-    const { code, message, hint } = outcome;
+    const { rung, carried, condensed } = receipt;
+    const { code, message } = outcome;
+    const hint = outcome.hint ?? (code === 'too_long' ? whenTooLong({ rung, told: carried + condensed }) : undefined);
     return { code, message, ...(hint === undefined ? {} : { hint }) };
   }
   if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent reported that it was cancelled.' };

@@ -5,7 +5,7 @@ import { afterLockWait, nextLockWait } from '../../core/restore/lock-wait.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import { type EffectiveRestore, effectiveRestore } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
-import { type Choices, choicesOf, mergeChoices } from '../../core/turn/choices.ts';
+import { type Choices, choicesOf, howToChoose, mergeChoices } from '../../core/turn/choices.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { type AttemptFacts, decideAfterAttempt, stopped, type TurnVerdict } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
@@ -214,7 +214,8 @@ async function choose(run: Run, session: AgentSession): Promise<Failure | 'set' 
   if (typeof chosen === 'string') return chosen;
   // Some of it may have been set.
   await leaveUnsent(run, session);
-  const hint = 'Nothing was sent. Choose something else, or leave out "model", "mode" and "config".';
+  const { kept, ...own } = choicesOf(run.turn.options);
+  const hint = howToChoose(own, kept, session.choose !== undefined);
   return { code: 'refused', message: asSentence(`${agent.name}: ${chosen.why}`), hint };
 }
 

@@ -15,6 +15,7 @@ import type { Turn } from '../../core/turn/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
+import type { AgentSession } from '../../ports/agent.ts';
 import type { Claim, Fence, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
 import { finishErasures } from '../intake/erase.ts';
 import type { EngineParts } from '../parts.ts';
@@ -93,6 +94,11 @@ export class Worker {
   heldConversation(owner: string, id: string): Conversation | null {
     const conversation = this.#held.get(id)?.conversation;
     return conversation?.owner === owner ? conversation : null;
+  }
+
+  /** The living session of an agent in a conversation that is held here; null: there is none. */
+  living(conversation: string, agent: string): AgentSession | null {
+    return this.#held.get(conversation)?.living(agent)?.session ?? null;
   }
 
   /** Aborts when this process is about to end. */

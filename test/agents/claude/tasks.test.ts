@@ -85,6 +85,22 @@ function tasksWithClaude(): void {
     expect(turns[0]?.denied[0]?.title).toContain('a.txt');
   });
 
+  test('when Claude may not run a command, the task names the setting that allows commands, and with it the task is done', async () => {
+    const run = async (options: Parameters<typeof ClaudeHome.make>[3]) => {
+      await using home = await ClaudeHome.make('claude-cli', {}, {}, options);
+      const cwd = home.directory('denied');
+      const goal = `Make it.\nmodel: tool Bash ${JSON.stringify({ command: 'touch made.txt', description: 'Make it' })}`;
+      const tl = await home.open();
+      const [task] = await tl.tasks.run({ goal, cwd, gate: 'test -f made.txt' });
+      return { state: task?.state, reason: task?.progress.decision?.reason ?? '' };
+    };
+    const denied = await run({});
+    expect(denied).toMatchObject({ state: 'asking', reason: expect.not.stringContaining('acceptEdits') });
+    const [, options = ''] = /"options": (\{"allowedTools": \[.*?\]\})/.exec(denied.reason) ?? [];
+    expect(options, denied.reason).toBe('{"allowedTools": ["Bash"]}');
+    expect(await run(JSON.parse(options))).toMatchObject({ state: 'done' });
+  });
+
   test('when the gate fails twice and then passes, Claude has the output of both failures', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('csv');

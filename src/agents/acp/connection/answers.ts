@@ -23,13 +23,22 @@ const SAYS_TOO_LONG =
   /context[ _-]?(?:window|length)|too long|too large|maximum context|token limit|exceeds? the (?:maximum length|.*tokens)/i;
 const SAYS_LOGGED_OUT = /\b(?:authenticat|unauthori[sz]ed|not logged in|log ?in required)/i;
 
-/** The agent answers, but cannot do what the settings ask for. */
-export class Unsuitable extends Error {}
+/** The agent answers, but cannot do what the settings ask for. `hint`: which setting that is; left out: it is none of ours. */
+export class Unsuitable extends Error {
+  readonly hint: string | undefined;
+
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
 
 /** Why a session was not opened. */
 export function refusalOf(error: unknown): Refusal {
   const message = wordsOf(error);
-  if (!(error instanceof RequestError)) return refused('refused', message);
+  if (!(error instanceof RequestError)) {
+    return refused('refused', message, error instanceof Unsuitable ? error.hint : undefined);
+  }
   if (error.code === NOT_FOUND) return refused('not_found', message);
   if (SAYS_LOCKED.test(message)) return refused('locked', message);
   const notFound = MAY_BE_NOT_FOUND.includes(error.code) && SAYS_NOT_FOUND.test(message);

@@ -87,7 +87,7 @@ async function opening(
   const applies = profile !== null && (profile.kind !== 'start' || profile === startProfile);
   if (noTools && !applies) return refused('refused', `${can.name} ${can.version} has no proved profile without tools`);
   const lacks = missingFor(options, can);
-  if (lacks !== null) return refused('refused', lacks);
+  if (lacks !== null) return lacks;
   if (noTools) session.tools = 'forbidden';
   const meta = profile?.kind === 'meta' ? profile.meta : session.quirks.meta;
   const params = {
@@ -114,11 +114,20 @@ async function opening(
 }
 
 /** What the settings ask for and the agent does not support; null: nothing. */
-function missingFor({ directories, mcpServers }: AcpOptions, can: Capabilities): string | null {
-  if (directories.length > 0 && !can.directories) return 'this agent does not support additional directories';
+function missingFor({ directories, mcpServers }: AcpOptions, can: Capabilities): Refusal | null {
+  if (directories.length > 0 && !can.directories) {
+    return refused('refused', 'this agent does not support additional directories', hintOn('directories'));
+  }
   const types = mcpServers.flatMap((server) => ('type' in server ? server.type : []));
   const other = types.find((type) => !can.servers.includes(type));
-  return other === undefined ? null : `this agent does not support MCP servers of the type "${other}"`;
+  if (other === undefined) return null;
+  return refused('refused', `this agent does not support MCP servers of the type "${other}"`, hintOn('mcpServers'));
+}
+
+/** `name`: of a setting that the agent does not take as it is. */
+function hintOn(name: 'mode' | 'config' | 'model' | 'directories' | 'mcpServers'): string {
+  const place = name === 'model' ? 'the settings of the agent' : '"options" of the agent';
+  return `Change or remove "${name}" in ${place}.`;
 }
 
 async function makeSession(session: AcpSession, params: object): Promise<Refusal | Answered> {
@@ -190,9 +199,10 @@ async function applySettings(
   const { connection, id: sessionId, choices } = session;
   const { config, mode } = options;
   choices.read(response);
-  await choices.setDefaults({ ...(model === null ? {} : { model }), config });
+  if (model !== null) await orNamed('model', choices.setDefaults({ model }));
+  await orNamed('config', choices.setDefaults({ config }));
   const setMode = (modeId: string) => connection.request('session/set_mode', { sessionId, modeId });
-  if (profile?.kind !== 'mode') return mode === null ? undefined : choices.setDefaults({ mode });
+  if (profile?.kind !== 'mode') return mode === null ? undefined : orNamed('mode', choices.setDefaults({ mode }));
   const { currentModeId } = asObject(response.modes);
   const usual = mode ?? (typeof currentModeId === 'string' ? currentModeId : null);
   await setMode(profile.mode);
@@ -205,4 +215,11 @@ async function applySettings(
     // MCP servers are named when a session is opened, and this one was opened without them.
     leavesAllSet: options.mcpServers.length === 0,
   };
+}
+
+/** Names the setting that the agent does not take. */
+async function orNamed(name: 'mode' | 'config' | 'model', set: Promise<void>): Promise<void> {
+  await set.catch((error) => {
+    throw error instanceof Unsuitable ? new Unsuitable(error.message, hintOn(name)) : error;
+  });
 }

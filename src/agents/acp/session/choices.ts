@@ -102,6 +102,20 @@ export class SessionChoices {
     }
   }
 
+  /** See `AgentSession.lacks`. The modes are those of the model and the options that are set now. */
+  lacks(choices: Choices): string | null {
+    const { mode, model, config } = choices;
+    try {
+      this.#wanted(choices);
+    } catch (error) {
+      return wordsOf(error);
+    }
+    const { values } = this.#settings.get(MODE) ?? { values: null };
+    const mayDiffer = model !== undefined || config !== undefined || this.#owed.size > 0;
+    if (mode === undefined || values === null || mayDiffer || values.includes(mode)) return null;
+    return this.#lacksValue('mode', mode, values);
+  }
+
   /** Gives back everything that is owed, except what is `wanted`. Throws `Unsuitable`, or what the agent answers. */
   async giveBack(wanted: ReadonlyMap<string, unknown> = new Map()): Promise<void> {
     // The model first: other values depend on it.
@@ -178,9 +192,13 @@ export class SessionChoices {
         throw new Unsuitable(`${this.#lacks(`config option "${configId}"`)} (${wordsOf(error)})`);
       const { values, category } = setting;
       const what = key === MODE || category === 'model' ? (category ?? MODE) : `value of "${configId}"`;
-      const has = values === null ? 'true, false' : values.join(', ');
-      throw new Unsuitable(`this agent has no ${what} ${JSON.stringify(value)}; it has: ${has} (${wordsOf(error)})`);
+      throw new Unsuitable(`${this.#lacksValue(what, value, values)} (${wordsOf(error)})`);
     }
+  }
+
+  #lacksValue(what: string, value: Value, values: readonly string[] | null): string {
+    const has = values === null ? 'true, false' : values.join(', ');
+    return `this agent has no ${what} ${JSON.stringify(value)}; it has: ${has}`;
   }
 }
 

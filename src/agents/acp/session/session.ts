@@ -140,6 +140,10 @@ export class AcpSession implements AgentSession {
     return why === null ? 'set' : { why };
   }
 
+  lacks(choices: Choices): string | null {
+    return this.choices.lacks(choices);
+  }
+
   async allowTools(): Promise<boolean> {
     const mode = this.tools;
     if (mode === 'allowed') return true;

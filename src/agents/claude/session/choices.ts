@@ -75,8 +75,8 @@ export class ClaudeChoices {
 
   /** See `AgentSession.choose`. */
   async choose({ model, mode = this.#usualMode ?? undefined, config = {} }: Choices): Promise<Chosen> {
-    const { effort = this.#started.effort, ...others } = config;
-    const wrong = whyNot(mode, effort, Object.keys(others));
+    const { effort = this.#started.effort } = config;
+    const wrong = lacks({ ...(mode !== undefined && { mode }), config });
     if (wrong !== null) return { why: wrong };
     if ((model ?? this.#started.usualModel) !== this.#started.model) return 'reopen';
     // The mode that Claude had before is not known. Its next process has it.
@@ -104,12 +104,14 @@ function modelNamed({ value, displayName, description }: Record<string, unknown>
   return typeof value === 'string' ? [{ value, name: displayName ?? value, description }] : [];
 }
 
-/** What Claude does not have, with what it has; null: it has all of it. */
-function whyNot(mode: string | undefined, effort: string | boolean | null, [other]: readonly string[]): string | null {
+/** What Claude does not have, with what it has; null: it has all of it, or only Claude knows (a model). */
+export function lacks({ mode, config = {} }: Choices): string | null {
+  const { effort, ...others } = config;
+  const [other] = Object.keys(others);
   if (mode !== undefined && !MODES.some((one) => one === mode)) {
     return `Claude has no mode ${JSON.stringify(mode)}; it has: ${MODES.join(', ')}`;
   }
   if (other !== undefined) return `Claude has no config option "${other}"; its config options: effort`;
-  if (effort === null || EFFORTS.some((one) => one === effort)) return null;
+  if (effort === undefined || EFFORTS.some((one) => one === effort)) return null;
   return `Claude has no effort ${JSON.stringify(effort)}; it has: ${EFFORTS.join(', ')}`;
 }

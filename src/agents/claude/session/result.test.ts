@@ -15,7 +15,7 @@ describe('the outcome', () => {
     ],
     [
       { subtype: 'success', is_error: true, result: 'Prompt is too long' },
-      { kind: 'failed', code: 'too_long', hint: expect.stringContaining('--rung rehydrate'), again: false },
+      { kind: 'failed', code: 'too_long', again: false },
     ],
     [
       { subtype: 'error_max_turns', is_error: true, errors: ['one', 2, 'three'] },

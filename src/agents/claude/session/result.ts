@@ -23,7 +23,7 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
   const message = errorOf(result) || reason || 'Claude reported an error without a message';
   const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
   if (NO_LOGIN.test(message)) return { kind: 'failed', code, message, hint: LOG_IN, again: false };
-  if (code === 'too_long') return { kind: 'failed', code, message, hint: LESS_HISTORY, again: false };
+  if (code === 'too_long') return { kind: 'failed', code, message, again: false };
   if (reason === 'max_turns') return { kind: 'failed', code, message, hint: MORE_ROUNDS, again: false };
   const again = rewinds && reason === 'api_error' && mayPassLater(result.api_error_status);
   return { kind: 'failed', code, message, again };
@@ -56,8 +56,6 @@ export function stoppedByHook({ reason, kept }: Stopped): AgentOutcome {
 const MORE_ROUNDS =
   'The option "maxTurns" of the agent limits how often its model is asked in a turn. What was done is kept: send another prompt to ' +
   'continue, or raise it.';
-
-const LESS_HISTORY = 'Send a shorter prompt, or add "--rung rehydrate": the history is then cut to half of the window.';
 
 /** Whether the same request may succeed later: not when the API has reported an invalid request or key. */
 function mayPassLater(status: unknown): boolean {

@@ -68,7 +68,7 @@ describe('without tools', () => {
     expect(failure).toMatchObject({
       code: 'restore_failed',
       message: expect.stringMatching(/no proved no-tools profile/),
-      hint: expect.stringMatching(/Leave out the rung/),
+      hint: expect.stringMatching(/--allow-tools/),
     });
     const allowed = await chat.ask(WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay', allowTools: true } });
     expect(allowed.receipt).toMatchObject({ rung: 'replay', toolsRan: [expect.stringContaining('echo line')] });
