@@ -165,7 +165,7 @@ function programSettings(given: AgentSettings, { base }: Setup) {
 }
 
 function claudeParts({ home, ours }: AgentSetup) {
-  return { installed: installedClaude(home), ours, clock: systemClock };
+  return { installed: installedClaude(home), memory: acpFolders(home).memory, ours, clock: systemClock };
 }
 
 /** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */
@@ -221,7 +221,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
   };
   return {
     name,
-    traits: async (sandbox, signal) => (await agent()).traits(sandbox, signal),
+    traits: async (...args) => (await agent()).traits(...args),
     program: async (sandbox) => (await (await agent()).program?.(sandbox)) ?? null,
     open: async (request) => (await agent()).open(request),
     position: async (...args) => (await agent()).position(...args),

@@ -86,6 +86,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
     sandboxes: composeSandboxes(setup),
     processes,
     clock: systemClock,
+    ...(options.looks !== undefined && { onlyReads: true }),
     health,
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,

@@ -1,6 +1,7 @@
 /* The changes in a directory since the last commit of its git repository. Pure: made from the output of git. */
 
 import { ThroughlineError } from './errors.ts';
+import { quotedPath } from './input/visible.ts';
 
 /**
  * What an agent has changed in the directory of its conversation.
@@ -144,8 +145,11 @@ export function untrackedFile(path: string, text: string | null): ChangedFile {
   if (isEnded) lines.pop();
   const body = lines.map((line) => `+${line}\n`).join('');
   const end = isEnded || lines.length === 0 ? '' : '\\ No newline at end of file\n';
-  const hunk = lines.length === 0 ? '' : `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n${body}${end}`;
-  const patch = `diff --git a/${path} b/${path}\nnew file\n${hunk}`;
+  const [before, after] = [quotedPath(`a/${path}`), quotedPath(`b/${path}`)];
+  const tab = path.includes(' ') ? '\t' : ''; // git ends a name with a space so
+  const place = `@@ -0,0 +1,${lines.length} @@`;
+  const hunk = lines.length === 0 ? '' : `--- /dev/null\n+++ ${after}${tab}\n${place}\n${body}${end}`;
+  const patch = `diff --git ${before} ${after}\nnew file\n${hunk}`;
   return { path, change: 'untracked', added: lines.length, removed: 0, patch };
 }
 

@@ -114,6 +114,17 @@ export function noSuchTask(idOrName: string): ThroughlineError {
   return noSuch('task', idOrName, 'See "throughline task list".');
 }
 
+export function noSuchPlan(id: string): ThroughlineError {
+  return noSuch('plan', id, '"throughline task show NAME" shows the plan of a task.');
+}
+
+/** For the id that a caller chose for a new session. */
+export function issuesIds(agent: string): ThroughlineError {
+  return new ThroughlineError('refused', `The agent "${agent}" issues the ids of its sessions itself.`, {
+    hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
+  });
+}
+
 export function noSuchPermission(id: string): ThroughlineError {
   return noSuch('permission', id, 'See "throughline permissions".');
 }

@@ -26,7 +26,7 @@ import { type PublicConversation, toPublicConversation, toPublicSummary } from '
 import { toPublicEvent } from '../core/public/event.ts';
 import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/public/session.ts';
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
-import { parseRestore, type RestoreOverride } from '../core/restore/restore-settings.ts';
+import { parseTurnRestore, type TurnRestore } from '../core/restore/restore-settings.ts';
 import { isWorktree } from '../core/sandbox/sandbox-id.ts';
 import type { Permission } from '../core/turn/permission.ts';
 import { type Hindrance, NO_HINDRANCE, runsAt } from '../core/turn/standing.ts';
@@ -301,12 +301,12 @@ class EmbeddedEngine implements Engine {
 
   async warm(
     conversation: string,
-    options: { agent?: string; restore?: RestoreOverride } = {},
+    options: { agent?: string; restore?: TurnRestore } = {},
   ): Promise<PublicReceipt | null> {
     checkAgent(this.#parts, options.agent);
     const found = await this.#find(conversation);
     const { id } = await this.#machinery.attendance.ensureServed(found);
-    const restore = parseRestore(options.restore);
+    const restore = parseTurnRestore(options.restore);
     const receipt = await this.#machinery.worker.withHeld(id, (held, shutdown) =>
       warm(held, options.agent ?? null, restore, shutdown),
     );

@@ -11,7 +11,7 @@ import type { PublicEvent } from '../core/public/event.ts';
 import type { Files } from '../core/public/files.ts';
 import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
 import type { PublicPermission, PublicTold, PublicTool, PublicTurn, TurnOutline } from '../core/public/turn.ts';
-import type { RestoreOverride } from '../core/restore/restore-settings.ts';
+import type { RestoreOverride, TurnRestore } from '../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { Choices, ChoicesChange } from '../core/turn/choices.ts';
 import type { Prompt } from '../core/turn/content.ts';
@@ -140,7 +140,7 @@ export interface Engine {
    */
   warm(
     conversation: string,
-    options?: { agent?: string | undefined; restore?: OrUndefined<RestoreOverride> | undefined },
+    options?: { agent?: string | undefined; restore?: OrUndefined<TurnRestore> | undefined },
   ): Promise<PublicReceipt | null>;
 
   /**
@@ -409,7 +409,7 @@ export interface SubmitOptions extends OrUndefined<Choices> {
    * the id was used before.
    */
   readonly newSession?: string | undefined;
-  readonly restore?: OrUndefined<RestoreOverride> | undefined;
+  readonly restore?: OrUndefined<TurnRestore> | undefined;
   readonly permissions?: PermissionMode | undefined;
   /** How long this turn may take, and how long its agent may be silent. */
   readonly limits?: OrUndefined<TimeOverride> | undefined;

@@ -1,6 +1,6 @@
 import type { UsagePage } from '../core/input/usage-page.ts';
 import type { BudgetInput } from '../core/limits/budget.ts';
-import type { PublicTask, PublicTaskEvent, PublicTaskUsageRow } from '../core/public/task.ts';
+import type { PublicPlan, PublicTask, PublicTaskEvent, PublicTaskUsageRow } from '../core/public/task.ts';
 import type { TaskState } from '../core/tasks/task.ts';
 import type { Locate, TaskPlan } from '../core/tasks/task-plan.ts';
 import type { TaskReport } from '../core/tasks/task-report.ts';
@@ -46,6 +46,11 @@ export interface Tasks {
   retry(idOrName: string, options?: RetryOptions): Promise<PublicTask>;
   /** Everything about one task. */
   report(idOrName: string): Promise<TaskReport>;
+  /**
+   * The tasks that were added together under this `planId`, and whether a person is needed. With `waitMs` it waits while the plan is running;
+   * it may still be running when that time is over. An unknown plan, or one of another owner, is `not_found`.
+   */
+  plan(id: string, options?: PlanOptions): Promise<PublicPlan>;
   /** What tasks have spent, by day (UTC) and task, newest first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<Pick<PublicTaskUsageRow, 'day' | 'taskId'>>): Promise<PublicTaskUsageRow[]>;
   /** The number of the last event of all tasks. To see only new events, follow after it. */
@@ -79,6 +84,18 @@ export interface AddOptions {
   readonly base?: string | undefined;
   /** Describes for people where in the plan a fault is. */
   readonly locate?: Locate | undefined;
+}
+
+/**
+ * How long to wait while a plan is running.
+ *
+ * @example
+ * const { state, needs } = await tl.tasks.plan('nightly', { waitMs: 30_000 });
+ */
+export interface PlanOptions {
+  /** Up to 60,000. Left out: does not wait. */
+  readonly waitMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface TaskListFilter {

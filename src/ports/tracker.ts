@@ -102,7 +102,7 @@ export interface TrackedSession {
 export interface ConversationTracker {
   /**
    * Records a request before it is sent, and takes the conversation's lock. `sessionId`: the session that the agent will continue; null: it
-   * starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`. So is a request while
+   * starts a new one. If it is not the agent's current session, the request stays pending until the agent names a session. Repeating a request gives the same answer. The same id with other arguments is a `conflict`. So is a request while
    * another one of the agent is still open after `waitMs`; the error names that one.
    */
   trackRequest(
@@ -111,7 +111,10 @@ export interface ConversationTracker {
     sessionId: string | null,
     options?: NewRequest,
   ): Promise<TrackedRequest>;
-  /** The agent has named its session, which is the agent's current one from now on. Repeating it changes nothing. */
+  /**
+   * The agent has named its session, which is the agent's current one from now on; the one before is dormant. Call it also if the agent took
+   * the id that was passed to `trackRequest`. Repeating it changes nothing.
+   */
   updateRequestSession(requestId: string, sessionId: string): Promise<TrackedRequest>;
   /** The agent has answered: ends the turn, moves its session's watermark and frees the lock. Repeating it returns the first end. */
   completeRequest(requestId: string, done?: CompletedRequest): Promise<TrackedRequest>;
@@ -122,7 +125,7 @@ export interface ConversationTracker {
   /** The agent's current session; null: it has none yet. */
   getAgentSession(agentId: string): Promise<string | null>;
   getSession(sessionId: string): Promise<TrackedSession | null>;
-  /** Every session of the agent, oldest first. */
+  /** Every session that the agent has named, oldest first. */
   sessionHistory(agentId: string): Promise<string[]>;
   /** Who holds the lock of the agent's conversation; null: nobody. */
   lockStatus(agentId: string): Promise<PublicLock | null>;

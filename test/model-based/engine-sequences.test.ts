@@ -82,7 +82,7 @@ test('a failed prompt is not in the context of the next attempt, also when the e
 });
 
 test('a replay during which the agent condenses, changes its session or is reopened claims no more than it has', async () => {
-  const replay = { rung: 'replay' } as const;
+  const replay = { rebuild: true, rung: 'replay' } as const;
   const auto = { ...replay, policy: 'auto' } as const;
   for (const a of [
     'replaying',

@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { NOTHING_OMITTED } from '../../src/core/restore/receipt.ts';
-import { POLICIES, type RestoreSettings, RUNGS } from '../../src/core/restore/restore-settings.ts';
+import {
+  continues,
+  type EffectiveRestore,
+  POLICIES,
+  type RestoreSettings,
+  RUNGS,
+} from '../../src/core/restore/restore-settings.ts';
 import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/restore/session.ts';
-import type { AgentTraits } from '../../src/core/restore/traits.ts';
+import { type AgentTraits, WINDOW_FROM } from '../../src/core/restore/traits.ts';
 import type { Prompt } from '../../src/core/turn/content.ts';
 import type { RecordPart, TurnRecord } from '../../src/core/turn/record.ts';
 import { TURN_ENDS } from '../../src/core/turn/turn.ts';
@@ -23,6 +29,7 @@ export const traits: fc.Arbitrary<AgentTraits> = fc.record({
   rewind: fc.boolean(),
   images: fc.boolean(),
   window: fc.integer({ min: 1_000, max: 200_000 }),
+  windowFrom: fc.constantFrom(...WINDOW_FROM),
 });
 
 export const restoreSettings: fc.Arbitrary<RestoreSettings> = fc.record({
@@ -32,6 +39,11 @@ export const restoreSettings: fc.Arbitrary<RestoreSettings> = fc.record({
   lastTurns: fc.option(fc.nat(20)),
   allowTools: fc.boolean(),
 });
+
+/** What a turn is restored with. */
+export const effectiveRestore: fc.Arbitrary<EffectiveRestore> = fc
+  .tuple(restoreSettings, fc.boolean())
+  .map(([settings, rebuild]) => ({ ...settings, rebuild: rebuild && !continues(settings.rung) }));
 
 /** A session whose reference and id contain its place in the list. */
 export function session(place: number, fields: Partial<Session> = {}): Session {

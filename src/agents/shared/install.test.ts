@@ -73,6 +73,15 @@ test('the exact version is installed, without scripts; the second time nothing i
   expect(calls()).toHaveLength(1);
 });
 
+test('npm runs no compiled code from the temporary folder, where another user may have put it', async () => {
+  const temporary = join(root, 'tmp');
+  mkdirSync(temporary);
+  // As npm itself does.
+  fakeNpm(`require('node:module').enableCompileCache();${INSTALLS}`);
+  await installClaude({ folder, version: null, env: { ...env, TMPDIR: temporary } });
+  expect(readdirSync(temporary)).toEqual([]);
+});
+
 test('another version replaces the previous one, and no other files are left', async () => {
   fakeNpm(INSTALLS);
   await installClaude({ folder, version: null, env });

@@ -108,7 +108,9 @@ const NPM_ARGS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--n
 function npmInstall({ what, folder: cwd, version, env, signal }: InstallRequest): Promise<void> {
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   return new Promise((resolve, reject) => {
-    const options = { cwd, env, signal, maxBuffer: Number.POSITIVE_INFINITY };
+    // npm runs compiled code from a folder of a fixed name in the temporary folder, which any user can create first.
+    const own = { ...env, NODE_DISABLE_COMPILE_CACHE: '1' };
+    const options = { cwd, env: own, signal, maxBuffer: Number.POSITIVE_INFINITY };
     const child = execFile(npm, NPM_ARGS, options, (error, _, stderr) => {
       if (error === null) resolve();
       // A code that is a text: npm was not found, or was cancelled.

@@ -22,7 +22,7 @@ import type { PublicEvent } from '../../core/public/event.ts';
 import type { PublicRestore } from '../../core/public/session.ts';
 import type { PublicPermission, PublicTold, PublicTurn, TurnOutline } from '../../core/public/turn.ts';
 import { parseQueueChanges } from '../../core/queue.ts';
-import { parseRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
+import { parseRestore, parseTurnRestore, type TurnRestore } from '../../core/restore/restore-settings.ts';
 import { checkCommand } from '../../core/sandbox/sandbox.ts';
 import { changeChoices, parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
@@ -128,7 +128,7 @@ export class HttpEngine implements Engine {
     for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
     parseChoices(options);
     const create = typeof options.create === 'object' ? checkedSpec(options.create) : options.create;
-    const set = given({ create, restore: restore && parseRestore(restore) });
+    const set = given({ create, restore: restore && parseTurnRestore(restore) });
     const body = { ...options, prompt: blocks, ...set };
     const params = await this.#promptedAt(conversation, options);
     return this.caller.accepted(requestId, (id) =>
@@ -225,9 +225,9 @@ export class HttpEngine implements Engine {
     }
   }
 
-  async warm(conversation: string, options: { agent?: string; restore?: RestoreOverride } = {}) {
+  async warm(conversation: string, options: { agent?: string; restore?: TurnRestore } = {}) {
     const { agent, restore } = options;
-    const body = { agent, ...(restore && { restore: parseRestore(restore) }) };
+    const body = { agent, ...(restore && { restore: parseTurnRestore(restore) }) };
     return (await this.caller.ask('warm', { params: this.#at(conversation), body, within: 'longMs' })).receipt;
   }
 

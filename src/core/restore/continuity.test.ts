@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { restoreSettings, session, sessions, traits } from '../../../test/values/arbitrary.ts';
+import { effectiveRestore, session, sessions, traits } from '../../../test/values/arbitrary.ts';
 import { TRAITS } from '../../../test/values/plain.ts';
 import { planContinuity, type Situation } from './continuity.ts';
-import { DEFAULT_RESTORE } from './restore-settings.ts';
+import { continues, DEFAULT_RESTORE, type EffectiveRestore, RUNGS, type Rung } from './restore-settings.ts';
 import { isUsable, SESSION_STATES } from './session.ts';
 
 function situation(told: Partial<Situation> = {}): Situation {
@@ -18,7 +18,7 @@ const anySituation: fc.Arbitrary<Situation> = fc
     head: fc.nat(12),
     sessions,
     traits,
-    restore: restoreSettings,
+    restore: effectiveRestore,
     live: fc.option(fc.nat(5)),
     repeats: fc.nat(12),
     rewinds: fc.boolean(),
@@ -100,11 +100,54 @@ describe('the ladder', () => {
     expect(rungs({ ...told, sessions: [session(0, { watermark: 0, state: 'unsettled' })] })).toEqual(['transcript']);
   });
 
-  test('continues in such a session when the caller names it, or asks for the rung', () => {
+  test('continues in such a session when the caller names it, or prefers a rung that continues', () => {
     const told = { head: 9, sessions: [session(0, { watermark: 1, state: 'unsettled' })], repeats: 8 };
     expect(rungs({ ...told, explicit: 'id-0' })).toEqual(['resume']);
     expect(rungs({ ...told, restore: { ...DEFAULT_RESTORE, rung: 'resume' } })).toEqual(['resume']);
+    // Any other rung says how it is replaced.
+    expect(rungs({ ...told, restore: { ...DEFAULT_RESTORE, rung: 'transcript' } })).toEqual(['transcript']);
   });
+
+  const able = { ...TRAITS, rehydrate: true, noTools: true };
+  const held = session(0, { watermark: 3, state: 'live' });
+  const states: Record<string, Partial<Situation>> = {
+    live: { sessions: [held], live: held.ref },
+    dormant: { sessions: [session(0, { watermark: 3, state: 'dormant' })] },
+    behind: { sessions: [session(0, { watermark: 1, state: 'dormant' })] },
+    unsettled: { sessions: [session(0, { watermark: 2, state: 'unsettled' })] },
+    lost: { sessions: [session(0, { watermark: 3, state: 'lost' })] },
+  };
+  test.each<[state: string, rung: Rung, planned: Rung[]]>([
+    ['live', 'replay', ['live', 'resume', 'replay']],
+    ['live', 'transcript', ['live', 'resume', 'transcript']],
+    ['live', 'rehydrate', ['live', 'resume', 'rehydrate']],
+    ['live', 'resume', ['live', 'resume']],
+    ['live', 'live', ['live']],
+    ['dormant', 'replay', ['resume', 'replay']],
+    ['dormant', 'resume', ['resume']],
+    ['dormant', 'live', []],
+    ['behind', 'replay', ['resume', 'replay']],
+    ['unsettled', 'replay', ['resume', 'replay']],
+    ['lost', 'replay', ['replay']],
+    ['lost', 'transcript', ['transcript']],
+    ['lost', 'resume', []],
+  ])('a session that is %s, and the preferred rung "%s": %j', (state, rung, planned) => {
+    const restore = { ...DEFAULT_RESTORE, rung };
+    expect(rungs({ ...states[state], traits: able, restore })).toEqual(planned);
+  });
+
+  test.each(Object.keys(states))(
+    'a rebuild replaces a session that is %s, by the best rung or by the given one',
+    (state) => {
+      const rebuild = { ...DEFAULT_RESTORE, rebuild: true };
+      expect(rungs({ ...states[state], traits: able, restore: rebuild })).toEqual(['rehydrate', 'transcript']);
+      const plan = planContinuity(
+        situation({ ...states[state], traits: able, restore: { ...rebuild, rung: 'replay' } }),
+      );
+      expect(plan.steps.map(({ rung }) => rung)).toEqual(['replay']);
+      expect(plan.replaces, 'it is not closed before the new one works').toBeUndefined();
+    },
+  );
 
   test('never goes back to an older session, however healthy it is', () => {
     for (const state of SESSION_STATES.filter((one) => !isUsable(session(0, { state: one })))) {
@@ -218,11 +261,26 @@ describe('for every situation', () => {
     });
   });
 
-  test('a rung that was asked for is the only one', () => {
+  test('a preferred rung is the only one that restores, and what continues in a session comes before it', () => {
     property(unnamed, (told) => {
       const { policy, rung } = told.restore;
       if (rung === null || policy === 'off') return;
-      for (const step of planContinuity(told).steps) expect([rung, 'new']).toContain(step.rung);
+      const others = planContinuity(told).steps.filter((step) => step.rung !== rung && step.rung !== 'new');
+      for (const step of others) {
+        expect(continues(step.rung)).toBe(true);
+        expect(RUNGS.indexOf(step.rung as Rung)).toBeLessThan(RUNGS.indexOf(rung));
+      }
+    });
+  });
+
+  test('only a rebuild leaves out the steps that continue because of a rung below them', () => {
+    property(unnamed, (told) => {
+      if (told.restore.rung === null || continues(told.restore.rung) || told.restore.policy === 'off') return;
+      const cached = (restore: EffectiveRestore) =>
+        planContinuity({ ...told, restore }).steps.filter((step) => continues(step.rung));
+      const { rebuild, ...kept } = told.restore;
+      expect(cached(kept)).toEqual(cached({ ...kept, rung: null }));
+      expect(cached({ ...kept, rebuild: true })).toEqual([]);
     });
   });
 
@@ -286,9 +344,14 @@ describe('a new session whose id the caller chose', () => {
     ['is not opened again when it is gone', { sessions: [recorded({ state: 'lost' })] }, 'its id was used before'],
     ['needs an agent that takes ids', { traits: TRAITS }, 'this agent issues the ids of its sessions itself'],
     [
-      'cannot be one that exists',
+      'is opened also where the settings only continue in a session',
       { restore: { ...DEFAULT_RESTORE, rung: 'resume' } },
-      'the rung "resume" that was asked for is not possible here',
+      ['rehydrate rehydrate', 'transcript new'],
+    ],
+    [
+      'gets the history by the preferred rung',
+      { restore: { ...DEFAULT_RESTORE, rung: 'transcript' } },
+      ['transcript new'],
     ],
   ])('%s', (_, told, expected) => {
     expect(plan(told)).toEqual(expected);

@@ -1,5 +1,5 @@
 import type { Proof } from './receipt.ts';
-import type { ReceiptRung, RestoreSettings } from './restore-settings.ts';
+import { continues, type EffectiveRestore, type ReceiptRung, RUNGS } from './restore-settings.ts';
 import { isUsable, type Session } from './session.ts';
 import { type AgentTraits, canReopen } from './traits.ts';
 
@@ -20,7 +20,7 @@ export interface Situation {
   /** The newest session would be opened as it was before the last prompt, which failed. */
   readonly rewinds?: boolean;
   readonly traits: AgentTraits;
-  readonly restore: RestoreSettings;
+  readonly restore: EffectiveRestore;
   /** The agent's id of the session that the caller named; null: none. It is used or refused, never replaced (R7). */
   readonly explicit: string | null;
   /** The id that the caller chose for a new session; null: none. It is opened once, or refused (R1, R7). */
@@ -72,7 +72,7 @@ export function planContinuity(situation: Situation): Plan {
   const { newSession = null } = situation;
   if (newSession !== null) return planNewSession(situation, newSession);
   if (restore.policy === 'off') return { steps: [freshStep(situation)], refusal: null };
-  const newest = candidate(situation);
+  const newest = restore.rebuild ? null : candidate(situation);
   const replaces = newest !== null && replaced(situation, newest);
   const cached = newest === null || replaces ? [] : cachedSteps(situation, newest);
   const steps = [...cached, ...rebuildingSteps(situation)].filter((step) => allowed(step, restore));
@@ -105,7 +105,9 @@ function planExplicit(situation: Situation, id: string): Plan {
  * the session that was sent a prompt is continued, and one that was not is opened.
  */
 function planNewSession(situation: Situation, id: string): Plan {
-  const { traits, sessions, restore } = situation;
+  const { traits, sessions } = situation;
+  // The new session is a rebuild, so a rung that would continue in the present one does not apply.
+  const restore = continues(situation.restore.rung) ? { ...situation.restore, rung: null } : situation.restore;
   if (traits.id !== 'assigned') return refuse('this agent issues the ids of its sessions itself');
   const known = sessions.find((session) => session.id === id);
   if (known !== undefined && (!isUsable(known) || known.turns > 0)) return refuse('its id was used before');
@@ -114,7 +116,7 @@ function planNewSession(situation: Situation, id: string): Plan {
   const rebuilt = rebuildingSteps(situation).filter((step) => allowed(step, restore));
   const steps =
     restore.policy === 'off' ? [freshStep(situation)] : [...rebuilt, ...(restore.rung === null ? fresh : [])];
-  return steps.length > 0 ? { steps, refusal: null } : refuse(refusal(situation));
+  return steps.length > 0 ? { steps, refusal: null } : refuse(refusal({ ...situation, restore }));
 }
 
 /** Only the newest session of an agent is a candidate, never an older one (R1). */
@@ -138,7 +140,7 @@ export function tooManyRepeats(repeats: number): boolean {
  */
 function replaced(situation: Situation, session: Session): Plan['replaces'] | false {
   const { repeats = 0, rewinds = false, restore } = situation;
-  if (session.state !== 'unsettled' || restore.rung !== null || !tooManyRepeats(repeats)) return false;
+  if (session.state !== 'unsettled' || continues(restore.rung) || !tooManyRepeats(repeats)) return false;
   if (rewinds && session.watermark > 0) return false;
   return { session, reason: `it would be told ${repeats} turns that it has been told before` };
 }
@@ -207,10 +209,14 @@ function reopenProof(traits: AgentTraits): Proof {
   return traits.load ? 'consistent' : 'none';
 }
 
-function allowed(step: Step, restore: RestoreSettings): boolean {
-  if (restore.rung !== null && step.rung !== restore.rung && step.rung !== 'new') return false;
-  return restore.policy === 'auto' || step.proof !== 'none';
+/** A preferred rung is the only one that restores. What continues in the session comes before it, if it is higher on the ladder. */
+function allowed({ rung, proof }: Step, { rung: preferred, policy }: EffectiveRestore): boolean {
+  const higher = continues(rung) && PLACES.indexOf(rung) < PLACES.indexOf(preferred ?? rung);
+  if (preferred !== null && rung !== preferred && rung !== 'new' && !higher) return false;
+  return policy === 'auto' || proof !== 'none';
 }
+
+const PLACES: readonly ReceiptRung[] = RUNGS;
 
 function refusal({ restore, traits }: Situation): string {
   if (restore.rung === 'replay' && !traits.noTools) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { restoreSettings } from '../../../test/values/arbitrary.ts';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { DEFAULT_RESTORE, effectiveRestore, parseRestore } from './restore-settings.ts';
+import { DEFAULT_RESTORE, effectiveRestore, parseRestore, parseTurnRestore } from './restore-settings.ts';
 
 test('valid settings are accepted unchanged, and fields that are left out stay left out', () => {
   fc.assert(
@@ -26,6 +26,8 @@ test.each([
   [{ allowTools: 'yes' }, '"restore.allowTools" must be true or false, not "yes".'],
   [{ budget: 5 }, /^"restore\.budget" is not known; known are policy, rung/],
   [{ policy: 'off', rung: 'replay' }, /^The policy "off" carries no history/],
+  // As a setting, it would replace the session with every prompt.
+  [{ rebuild: true }, /^"restore\.rebuild" is not known/],
   [JSON.parse('{"__proto__": {"policy": "auto"}}'), /^"restore\.__proto__" is not known/],
 ])('the wrong value is named: %#', (value, message) => {
   const fault = faultOf(() => parseRestore(value));
@@ -52,6 +54,39 @@ test('a rung that a turn names is used above a conversation that is "off", and "
   expect(effectiveRestore(DEFAULT_RESTORE, { rung: 'replay' }, { policy: 'off' })).toMatchObject({
     policy: 'off',
     rung: null,
+  });
+});
+
+test('null undoes a rung of a lower level, at every level', () => {
+  const replay = { ...DEFAULT_RESTORE, rung: 'replay' } as const;
+  expect(effectiveRestore(replay, {}, { rung: null }).rung).toBeNull();
+  expect(effectiveRestore(replay, { rung: null }).rung).toBeNull();
+  expect(effectiveRestore(DEFAULT_RESTORE, { rung: 'replay' }, { rung: null }).rung).toBeNull();
+});
+
+test('a rung of a conversation is used above settings that are "off", as that of a turn is', () => {
+  const off = { ...DEFAULT_RESTORE, policy: 'off' } as const;
+  expect(effectiveRestore(off, { rung: 'transcript' })).toMatchObject({ policy: 'required', rung: 'transcript' });
+});
+
+test('a rebuild is used above a lower level that is "off" or only continues', () => {
+  for (const below of [{ policy: 'off' }, { rung: 'resume' }, { rung: 'live' }] as const) {
+    const built = effectiveRestore(DEFAULT_RESTORE, below, { rebuild: true });
+    expect(built).toMatchObject({ policy: 'required', rung: null, rebuild: true });
+  }
+  expect(effectiveRestore(DEFAULT_RESTORE, { rung: 'replay' }, { rebuild: true }).rung).toBe('replay');
+});
+
+test.each([
+  [{ rebuild: 'yes' }, '"restore.rebuild" must be true or false, not "yes".'],
+  [{ rebuild: true, policy: 'off' }, /^The policy "off" carries no history, so it cannot rebuild a session/],
+  [{ rebuild: true, rung: 'live' }, /^A rebuild opens a new session, and the rung "live" continues/],
+  [{ rebuild: true, rung: 'resume' }, /^A rebuild opens a new session, and the rung "resume" continues/],
+])('the wrong value of a turn is named: %#', (value, message) => {
+  const fault = faultOf(() => parseTurnRestore(value));
+  expect(fault).toMatchObject({
+    code: 'invalid',
+    message: typeof message === 'string' ? message : expect.stringMatching(message),
   });
 });
 

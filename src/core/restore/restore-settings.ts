@@ -1,4 +1,4 @@
-import { checked, flag, invalidValue, type Output, object, oneOf, orNull, whole } from '../input/schema.ts';
+import { checked, flag, invalidValue, type Output, object, oneOf, orNull, type Wrong, whole } from '../input/schema.ts';
 
 export const RUNGS = ['live', 'resume', 'rehydrate', 'transcript', 'replay'] as const;
 
@@ -9,9 +9,14 @@ export const RUNGS = ['live', 'resume', 'rehydrate', 'transcript', 'replay'] as 
  * import type { Rung } from 'throughline';
  *
  * const rung: Rung = 'rehydrate';
- * await chat.warm({ restore: { rung } });
+ * await chat.warm({ restore: { rung, rebuild: true } });
  */
 export type Rung = (typeof RUNGS)[number];
+
+/** Whether the rung continues in a session that has turns already. All others build a new session, and tell it the history. */
+export function continues(rung: ReceiptRung | null): boolean {
+  return rung === 'live' || rung === 'resume';
+}
 
 /**
  * How a turn was given its context. Besides the rungs: `new`, a first session with no history to carry; `fresh`, a session
@@ -38,7 +43,10 @@ export type Policy = (typeof POLICIES)[number];
 export interface RestoreSettings {
   /** `required`: only steps with some proof, else the turn fails. `auto`: also others, at last a fresh session. `off`: always fresh. */
   readonly policy: Policy;
-  /** Use this rung and no other; null: the ladder decides. */
+  /**
+   * Restore by this rung and no other, once a restore is needed: a session that is live or can be resumed continues. With `live` or `resume`,
+   * nothing below it is used. Null: the ladder decides.
+   */
   readonly rung: Rung | null;
   /** The most tokens (estimated) of history to deliver; null: half the agent's window. */
   readonly budgetTokens: number | null;
@@ -58,44 +66,77 @@ export const DEFAULT_RESTORE: RestoreSettings = {
 
 const HISTORY = orNull(whole({ least: 0 }));
 
-/** What a caller may set. A field that is left out is taken from the next level (turn, conversation, settings, default). */
-export const RESTORE = checked(
-  object({
-    policy: oneOf(POLICIES),
-    rung: orNull(oneOf(RUNGS)),
-    budgetTokens: HISTORY,
-    lastTurns: HISTORY,
-    allowTools: flag,
-  } satisfies Record<keyof RestoreSettings, unknown>),
-  ({ policy, rung }) =>
-    policy === 'off' && rung
-      ? { says: 'The policy "off" carries no history, so it cannot have a rung', hint: 'Leave one of them out.' }
-      : null,
-);
+const FIELDS = {
+  policy: oneOf(POLICIES),
+  rung: orNull(oneOf(RUNGS)),
+  budgetTokens: HISTORY,
+  lastTurns: HISTORY,
+  allowTools: flag,
+} satisfies Record<keyof RestoreSettings, unknown>;
+
+/** What the settings or a conversation may set. What is left out is taken from the next level (turn, conversation, settings, default). */
+export const RESTORE = checked(object(FIELDS), contradiction);
 /**
- * What one conversation or one turn sets differently from the settings.
+ * What one conversation sets differently from the settings.
  *
  * @example
- * await chat.ask('Go on.', { restore: { rung: 'transcript', budgetTokens: 20_000 } });
+ * await tl.conversation('notes', { restore: { policy: 'auto', budgetTokens: 20_000 } }).ask('Go on.');
  */
 export type RestoreOverride = Output<typeof RESTORE>;
 
+/** A rebuild is asked for once: as a setting, it would replace the session with every prompt. */
+const TURN_RESTORE = checked(object({ ...FIELDS, rebuild: flag }), contradiction);
 /**
- * The settings of a turn: its own, else those of its conversation, else the settings. A rung beats a policy "off" of a lower level,
- * because a rung carries the history.
+ * What one turn or one warm-up sets differently. `rebuild`: a new session is told the history now, although the present one could
+ * continue; `rung` says how.
+ *
+ * @example
+ * await chat.ask('Go on.', { restore: { rebuild: true, rung: 'transcript', budgetTokens: 20_000 } });
  */
+export type TurnRestore = Output<typeof TURN_RESTORE>;
+
+/** What one turn or one warm-up is restored with. */
+export type EffectiveRestore = RestoreSettings & Pick<TurnRestore, 'rebuild'>;
+
+interface Asked {
+  readonly policy?: Policy | undefined;
+  readonly rung?: Rung | null | undefined;
+  readonly rebuild?: boolean | undefined;
+}
+
+function contradiction({ policy, rung = null, rebuild = false }: Asked): Wrong | null {
+  const hint = 'Leave one of them out.';
+  const asked = rung === null ? (rebuild ? 'rebuild a session' : null) : 'have a rung';
+  if (policy === 'off' && asked !== null) {
+    return { says: `The policy "off" carries no history, so it cannot ${asked}`, hint };
+  }
+  if (!rebuild || !continues(rung)) return null;
+  return { says: `A rebuild opens a new session, and the rung "${rung}" continues in the present one`, hint };
+}
+
+/** The settings of a turn: its own, else those of its conversation, else the settings. */
 export function effectiveRestore(
   settings: RestoreSettings,
   conversation: RestoreOverride,
-  turn: RestoreOverride = {},
-): RestoreSettings {
-  const below = { ...settings, ...conversation };
-  const policy = turn.policy ?? (turn.rung && below.policy === 'off' ? 'required' : below.policy);
-  const rung = turn.rung === undefined && turn.policy === 'off' ? null : (turn.rung ?? below.rung);
-  return { ...below, ...turn, policy, rung };
+  turn: TurnRestore = {},
+): EffectiveRestore {
+  return overridden(overridden(settings, conversation), turn);
 }
 
-/** Checks a caller's value and names the fault. Throws `invalid`. */
+/** What carries the history beats a policy "off" of the level below, and the reverse. A rebuild beats a rung that continues. */
+function overridden(below: RestoreSettings, above: TurnRestore): EffectiveRestore {
+  const { rebuild = false } = above;
+  const policy = above.policy ?? (below.policy === 'off' && (above.rung || rebuild) ? 'required' : below.policy);
+  const kept = policy === 'off' || (rebuild && continues(below.rung)) ? null : below.rung;
+  return { ...below, ...above, policy, rung: above.rung === undefined ? kept : above.rung };
+}
+
+/** Checks what a conversation sets, and names the fault. Throws `invalid`. */
 export function parseRestore(input: unknown, where = 'restore'): RestoreOverride {
   return input === undefined || input === null ? {} : RESTORE.read(input, [where], invalidValue());
+}
+
+/** Checks what a turn or a warm-up sets, and names the fault. Throws `invalid`. */
+export function parseTurnRestore(input: unknown): TurnRestore {
+  return input === undefined || input === null ? {} : TURN_RESTORE.read(input, ['restore'], invalidValue());
 }

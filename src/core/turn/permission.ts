@@ -75,6 +75,13 @@ export function denialsIn(permissions: readonly Permission[]): Denial[] {
 
 export const NOBODY_THERE = 'nobody can answer here';
 
+/**
+ * How many questions of a turn may be open at once; a further one is denied. Agents ask a handful at once, for tools that run in
+ * parallel. A hundred is one page of the list of permissions: more than a person answers.
+ */
+export const MOST_OPEN_QUESTIONS = 100;
+export const TOO_MANY_OPEN = `${MOST_OPEN_QUESTIONS} questions of its turn are open already`;
+
 export function nobodyAnswered(waitMs: number): string {
   return `nobody answered within ${inSeconds(waitMs / 1000)}`;
 }
@@ -82,6 +89,9 @@ export function nobodyAnswered(waitMs: number): string {
 /** What to do so that the same question is not denied again. */
 export function howToAllow(reason: string): string {
   if (reason.startsWith(UNANSWERABLE)) return 'Update the agent, or report this to its makers.';
+  if (reason === TOO_MANY_OPEN) {
+    return 'Answer the open questions, and send the prompt again. Or let the agent do it without asking, in its own settings.';
+  }
   return (
     'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line; ' +
     'permissions.waitSeconds in the settings says how long a question waits. ' +

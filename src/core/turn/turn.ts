@@ -1,7 +1,7 @@
 import type { Failure } from '../errors.ts';
 import type { TimeOverride } from '../limits/time-limits.ts';
 import type { SandboxProcess } from '../process.ts';
-import type { ReceiptRung, RestoreOverride } from '../restore/restore-settings.ts';
+import type { ReceiptRung, TurnRestore } from '../restore/restore-settings.ts';
 import type { Choices } from './choices.ts';
 import type { Prompt } from './content.ts';
 import type { Usage } from './usage.ts';
@@ -53,7 +53,7 @@ export interface TurnOptions extends Choices {
   readonly session?: string;
   /** The id for a new session of an agent that takes one. It is used for opening once (R1). */
   readonly newSession?: string;
-  readonly restore?: RestoreOverride;
+  readonly restore?: TurnRestore;
   readonly permissions?: PermissionMode;
   readonly limits?: TimeOverride;
   /** Where the caller delivers the answer, as any text. The turn is pending until the caller confirms it. Left out: nowhere. */

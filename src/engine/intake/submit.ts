@@ -1,12 +1,12 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { type Conversation, checkDriver } from '../../core/conversation.ts';
-import { hasCode, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, issuesIds, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
 import { type Actor, checkAgent, looksLikeId } from '../../core/input/names.ts';
 import { perDayBy } from '../../core/limits/spending.ts';
 import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseQueueChanges } from '../../core/queue.ts';
-import { parseRestore } from '../../core/restore/restore-settings.ts';
+import { continues, parseTurnRestore, type TurnRestore } from '../../core/restore/restore-settings.ts';
 import { isUsable } from '../../core/restore/session.ts';
 import { parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
@@ -256,9 +256,7 @@ async function checkTakesId({ sandboxes }: EngineParts, agent: Agent): Promise<v
   await using sandbox = await sandboxes.probe();
   const traits = await agent.traits(sandbox);
   if (traits.id === 'assigned') return;
-  throw new ThroughlineError('refused', `The agent "${agent.name}" issues the ids of its sessions itself.`, {
-    hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
-  });
+  throw issuesIds(agent.name);
 }
 
 function turnOptions(options: SubmitOptions): TurnOptions {
@@ -273,8 +271,16 @@ function turnOptions(options: SubmitOptions): TurnOptions {
   if (permissions !== undefined && !isPermissionMode(permissions)) {
     throw new ThroughlineError('invalid', 'permissions must be "ask" or "deny".');
   }
-  const parsed = restore === undefined ? undefined : parseRestore(restore);
-  if (session !== undefined && parsed?.policy === 'off') {
+  const parsed = restore === undefined ? undefined : parseTurnRestore(restore);
+  checkSession(options, parsed);
+  const times = limits === undefined ? undefined : parseTimes(limits);
+  const set = given({ session, newSession, restore: parsed, permissions, limits: times, deliverTo });
+  return { ...set, ...parseChoices(options) };
+}
+
+/** What a turn says about its session must not contradict how it is restored. */
+function checkSession({ session, newSession }: SubmitOptions, restore: TurnRestore = {}): void {
+  if (session !== undefined && restore.policy === 'off') {
     throw new ThroughlineError(
       'invalid',
       'A turn that names a session continues in it. The policy "off" always starts a fresh one.',
@@ -283,12 +289,14 @@ function turnOptions(options: SubmitOptions): TurnOptions {
       },
     );
   }
-  if (session !== undefined && parsed?.rung) {
-    throw new ThroughlineError('invalid', 'A turn names either its session or its rung, not both.', {
-      hint: 'A named session is always resumed; leave out the rung.',
+  if (session !== undefined && (restore.rung || restore.rebuild)) {
+    const what = restore.rung ? 'names either its session or its rung' : 'either names its session or rebuilds it';
+    throw new ThroughlineError('invalid', `A turn ${what}, not both.`, {
+      hint: 'A named session is always resumed; leave out "rung" and "rebuild".',
     });
   }
-  const times = limits === undefined ? undefined : parseTimes(limits);
-  const set = given({ session, newSession, restore: parsed, permissions, limits: times, deliverTo });
-  return { ...set, ...parseChoices(options) };
+  if (newSession !== undefined && restore.rung && continues(restore.rung)) {
+    const message = `A turn opens a new session, or continues in the present one ("rung": "${restore.rung}"), not both.`;
+    throw new ThroughlineError('invalid', message, { hint: 'Leave one of them out.' });
+  }
 }

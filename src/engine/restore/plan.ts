@@ -1,5 +1,5 @@
 import { type Plan, planContinuity, tooManyRepeats } from '../../core/restore/continuity.ts';
-import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
+import type { EffectiveRestore } from '../../core/restore/restore-settings.ts';
 import type { Session } from '../../core/restore/session.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Sent, Turn } from '../../core/turn/turn.ts';
@@ -70,7 +70,7 @@ export async function rewindAtFirst(
   held: Held,
   turn: Turn,
   traits: AgentTraits,
-  { rung }: RestoreSettings,
+  { rung }: EffectiveRestore,
 ): Promise<RewindTo | null> {
   if (!traits.rewind) return null;
   const earlier = turn.attempt === 1 ? null : await rewindOfEarlier(held, turn);

@@ -9,20 +9,20 @@ import { transcriptTold } from './told.ts';
 /** Writes the agent's own file and opens its session: the file as it was, if our copy reaches the head; otherwise one made from records. */
 export async function openRehydrated(request: Restoring): Promise<OpenResult> {
   await request.held.endLive(request.agent);
-  // Our copy contains the id of its session, so it cannot have the id that the caller chose.
-  const mirrored = request.newSession === null ? await openMirrored(request) : null;
+  // Our copy contains the id of its session, so it cannot have the id that the caller chose. A rebuild is for the turns themselves, within
+  // the budget: our copy has what the session had, also its agent's summary of them.
+  const isCopy = request.newSession === null && !request.settings.rebuild;
+  const mirrored = isCopy ? await openMirrored(request) : null;
   return mirrored ?? openFromRecords(request);
 }
 
 /** Null: there is no usable copy. */
 async function openMirrored(request: Restoring): Promise<OpenResult | null> {
-  const { held, agent, settings } = request;
+  const { held, agent } = request;
   const { owner, id: conversation, head } = held.conversation;
   const [row] = await held.parts.store.sessions(owner, conversation, { agent: agent.name, limit: 1 });
   const usable = row !== undefined && row.state !== 'diverged' && row.state !== 'closed';
   if (!usable || row.watermark !== head || row.position === null || row.mirrored === 0) return null;
-  // A caller that asks for this rung gets the turns themselves, not the agent's summary of them.
-  if (settings.rung === 'rehydrate' && row.condensedTo > 0) return null;
   const transcript = await held.parts.store.transcript(owner, conversation, row.ref);
   if (transcript === null) return null;
   if (isUsable(row)) {

@@ -1,7 +1,7 @@
 import type { Failure } from '../../core/errors.ts';
 import type { LockWaits } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Omissions, type Proof, type Receipt, type Tried } from '../../core/restore/receipt.ts';
-import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
+import type { EffectiveRestore } from '../../core/restore/restore-settings.ts';
 import type { Session, SessionOrigin, UnusableState } from '../../core/restore/session.ts';
 import type { ToldPart } from '../../core/restore/told.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
@@ -18,7 +18,7 @@ export interface RestoreRequest {
   readonly held: Held;
   readonly agent: Agent;
   readonly traits: AgentTraits;
-  readonly settings: RestoreSettings;
+  readonly settings: EffectiveRestore;
   /** The native session that the caller named; null: none. */
   readonly explicit: string | null;
   /** The id that the caller chose for a new session; null: none. */

@@ -3,7 +3,7 @@ import { asSentence, type Failure, failureOf, hasCode, noSuchAgent, ThroughlineE
 import { type DayLimit, dayLimits, effectivePerDay, judgeSpending, perDayBy } from '../../core/limits/spending.ts';
 import { afterLockWait, nextLockWait } from '../../core/restore/lock-wait.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
-import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
+import { type EffectiveRestore, effectiveRestore } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { type Choices, choicesOf, mergeChoices } from '../../core/turn/choices.ts';
 import type { Turn } from '../../core/turn/turn.ts';
@@ -39,7 +39,7 @@ export async function runTurn(held: Held, begun: Begun, stops: Stops): Promise<v
   held.runs(begun, signal);
   try {
     const limits = await spendingLimits(held, begun);
-    const over = judgeSpending(limits, held.parts.clock.now());
+    const over = judgeSpending(limits, turn.agent, held.parts.clock.now());
     if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
     const agent = await findAgent(held, turn, signal);
     if ('failure' in agent) return await endWithoutAgent(held, turn, signal, agent.failure);
@@ -66,7 +66,7 @@ interface Run {
   readonly takenAway: Promise<boolean>;
   readonly agent: Agent;
   readonly traits: AgentTraits;
-  readonly restoring: RestoreSettings;
+  readonly restoring: EffectiveRestore;
   /** The choices of the conversation; and these together with the turn's own (R7). */
   readonly kept: Choices;
   readonly choices: Choices;
@@ -101,7 +101,7 @@ async function spendingLimits({ parts, conversation }: Held, { facts }: TurnToRu
 }
 
 /** The agent of the turn, in a sandbox that is ready for it. */
-async function findAgent(held: Held, { agent: name }: Turn, stops: TurnSignal) {
+async function findAgent(held: Held, { agent: name, options }: Turn, stops: TurnSignal) {
   const { agents } = held.parts;
   const agent = agents.get(name)?.agent;
   const { signal } = stops;
@@ -109,7 +109,9 @@ async function findAgent(held: Held, { agent: name }: Turn, stops: TurnSignal) {
   try {
     if (agent === undefined) throw noSuchAgent(name, agents.keys());
     await held.readySandbox(signal, heard);
-    return { agent, traits: await agent.traits(await held.openSandbox(), signal) };
+    const { kept, ...own } = choicesOf(options);
+    const { model } = mergeChoices(kept ?? {}, own);
+    return { agent, traits: await agent.traits(await held.openSandbox(), signal, model) };
   } catch (error) {
     if (error instanceof ThroughlineError) return { failure: failureOf(error) };
     throw error;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { noAgentGiven, noSuchAgent } from '../../core/errors.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
-import { effectiveRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
+import { effectiveRestore, type TurnRestore } from '../../core/restore/restore-settings.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import { NO_EARLIER_ATTEMPTS, type Restored } from '../restore/request.ts';
@@ -15,7 +15,7 @@ import type { Held } from './held.ts';
 export async function warm(
   held: Held,
   named: string | null,
-  override: RestoreOverride,
+  override: TurnRestore,
   shutdown: AbortSignal,
 ): Promise<Receipt> {
   const { agents, settings, store } = held.parts;

@@ -16,6 +16,7 @@ import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Claim, Fence, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
+import { finishErasures } from '../intake/erase.ts';
 import type { EngineParts } from '../parts.ts';
 import { endUnsent } from '../turn/end-turn.ts';
 import { recover } from '../turn/recover.ts';
@@ -69,7 +70,12 @@ export class Worker {
     this.#serving = new Serving(parts, { self: this.self, held: this.#held, keeper: this.#keeper, onFree });
     this.#stopListening = parts.store.listen(this.#onNotification);
     // In the next turn of the event loop: a command starts the program of its agent in this one.
-    const look = () => Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
+    const beganAt = parts.clock.now();
+    const look = async () => {
+      // First, because a program that a killed process has left may work in a sandbox that is deleted next.
+      await Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
+      if (parts.onlyReads !== true) await finishErasures(parts, beganAt);
+    };
     this.#firstLook = new Promise(setImmediate).then(look);
     if (this.takesUp) this.#look();
   }

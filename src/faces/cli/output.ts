@@ -39,12 +39,12 @@ export interface OutputOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly color: boolean;
-  /** How the shell runs our commands. Left out: `throughline`. */
-  readonly command?: () => string;
+  /** How the shell runs one of our commands for the same data, from its words (`send KEY PROMPT`). Left out: `throughline` before them. */
+  readonly command?: (words: string) => string;
 }
 
-/** How a command of ours begins in a text. */
-const COMMAND = '"throughline ';
+/** A command of ours in a text. */
+const COMMAND = /"throughline ([^"]*)/g;
 
 /** How often the line about a wait is updated, and after how long without other output it appears. */
 const TICK_MS = 250;
@@ -99,6 +99,14 @@ export class Output {
     this.#midLine = false;
   }
 
+  /** What a command has written to its standard error. Never left out. */
+  errorText(text: string): void {
+    const clean = stripControls(text);
+    if (clean === '') return;
+    this.#clearWait();
+    this.#write(this.#options.stderr, clean);
+  }
+
   /** A line of the result. */
   line(...pieces: readonly Piece[]): void {
     this.#clearWait();
@@ -146,12 +154,12 @@ export class Output {
 
   /** A text of ours with commands in double quotes, as they can be run here. */
   runnable(text: string): string {
-    return text.includes(COMMAND) ? text.replaceAll(COMMAND, `"${this.command} `) : text;
+    return text.replaceAll(COMMAND, (_, words: string) => `"${this.command(words)}`);
   }
 
-  /** How the shell runs our commands. */
-  get command(): string {
-    return this.#options.command?.() ?? 'throughline';
+  /** How the shell runs one of our commands for the same data. */
+  command(words: string): string {
+    return this.#options.command?.(words) ?? `throughline ${words}`;
   }
 
   /** What we wait for, and what to do about it. With `--json`, a line `{"waiting": …}` on stderr. */

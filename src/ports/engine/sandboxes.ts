@@ -16,7 +16,10 @@ export interface EngineSandboxes {
   of(conversation: string): Promise<PublicSandboxUse>;
   /** Makes the shared sandbox of this name if it is missing, and sets it up. Throws `refused` when a step fails. */
   open(name: string): Promise<PublicSandbox>;
-  /** Runs a command in it, as agents run there, for at most ten minutes. */
+  /**
+   * Runs a command in it, as agents run there, for at most ten minutes with the set-up that it needs first. Throws `timed_out` when it is not
+   * ready by then, and `agent_unavailable` when there is no such program or its machine is lost.
+   */
   exec(idOrName: string, command: readonly string[]): Promise<ExecResult>;
   /**
    * Ends the sessions that wait for a prompt in it, and stops what keeps it running. The next turn reopens it. Throws `conflict` while a

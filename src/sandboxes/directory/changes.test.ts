@@ -53,6 +53,30 @@ test('differences from the last commit are listed by file, staged or not, with u
   expect(await short(join(path, 'new dir'))).toEqual([['ä "quoted".md', 'untracked', 1, 0]]);
 });
 
+test('names of files are quoted in patches as git quotes them, so that no name adds a line', async () => {
+  const names = [
+    'a\nb.txt',
+    'quo"te',
+    'back\\slash',
+    'two words',
+    'tab\t',
+    'bell\u0007',
+    'del\u007f',
+    'ä.txt',
+    'plain',
+  ];
+  const path = repository({ first: 'one\n' });
+  for (const name of names) write(path, name, 'x\n');
+  const headers = (patch: string) => patch.split('\n').filter((line) => /^(diff|\+\+\+) /.test(line));
+  const { files } = await changesIn(path, null);
+  expect(files).toHaveLength(names.length);
+  git(path, 'add', '--all');
+  for (const { path: name, patch } of files) {
+    const theirs = git(path, '-c', 'core.quotePath=false', 'diff', '--cached', '--', `:(literal)${name}`);
+    expect(headers(patch ?? '')).toEqual(headers(theirs));
+  }
+});
+
 test('a repository without commits, with long hashes, and another working tree of one', async () => {
   const empty = temporaryFolder();
   git(empty, 'init', '--quiet');

@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Keep, Kept } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import { quotedPath } from '../../core/input/visible.ts';
 import { type Git, GitFailed, SAFE_ENV } from '../shared/compare.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { run, withOwnGit } from './git.ts';
@@ -135,8 +136,8 @@ async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promis
   if (foreign !== undefined) {
     throw new ThroughlineError(
       'refused',
-      `${foreign} in the worktree is the place of a submodule, and has files in it. They cannot be committed.`,
-      { hint: `Move what is in ${foreign} to another folder, or delete it. Nothing was committed.` },
+      `${quotedPath(foreign)} in the worktree is the place of a submodule, and has files in it. They cannot be committed.`,
+      { hint: `Move what is in ${quotedPath(foreign)} to another folder, or delete it. Nothing was committed.` },
     );
   }
   const before = new Set(await submodulesIn(git));
@@ -148,8 +149,10 @@ async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promis
   if (added === undefined) return;
   throw new ThroughlineError(
     'refused',
-    `${added} in the worktree is a git repository of its own, and cannot be committed.`,
-    { hint: `Delete ${added}/.git to commit its files, or name ${added} in .gitignore. Nothing was committed.` },
+    `${quotedPath(added)} in the worktree is a git repository of its own, and cannot be committed.`,
+    {
+      hint: `Delete ${quotedPath(`${added}/.git`)} to commit its files, or name ${quotedPath(added)} in .gitignore. Nothing was committed.`,
+    },
   );
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { After, Before, ConversationStates, Cursor, Flag, Limit, TimeText, TurnNumber, Words } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { BudgetInput, Config, Count, Id, RestoreOverride } from '../values/common.ts';
+import { BudgetInput, Config, Count, Id, RestoreOverride, TurnRestore } from '../values/common.ts';
 import { Changes, Conversation, Erased, Files, Kept, Summary } from '../values/conversation.ts';
 import { ConversationEvent } from '../values/event.ts';
 import { ExportedConversation } from '../values/portable.ts';
@@ -142,7 +142,7 @@ export const conversations = {
       'Restores the session ahead of a prompt; while a turn runs, after it. The receipt is null when another process holds the ' +
       'conversation, or turns may be waiting for a slot.',
     scope: 'prompt',
-    body: namedObject('WarmUp', { agent: optional(Id), restore: optional(RestoreOverride) }),
+    body: namedObject('WarmUp', { agent: optional(Id), restore: optional(TurnRestore) }),
     begins: true,
     answer: namedObject('Warmed', { receipt: Receipt.nullable() }),
   },

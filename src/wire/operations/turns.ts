@@ -3,7 +3,7 @@ import { MOST_QUEUED } from '../../core/queue.ts';
 import { After, Before, Flag, Limit, Wait } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { Choices, Count, Id, RestoreOverride, TimeLimits } from '../values/common.ts';
+import { Choices, Count, Id, TimeLimits, TurnRestore } from '../values/common.ts';
 import { TurnRecord } from '../values/portable.ts';
 import { Receipt, Restore } from '../values/session.ts';
 import {
@@ -41,7 +41,7 @@ export const turns = {
       agent: optional(Id),
       session: optional(Id),
       newSession: optional(Id),
-      restore: optional(RestoreOverride),
+      restore: optional(TurnRestore),
       permissions: optional(PermissionMode),
       limits: optional(TimeLimits),
       deliverTo: optional(Id),

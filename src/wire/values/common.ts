@@ -3,7 +3,12 @@ import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts'
 import type { BudgetInput as BudgetInputValue, Budget as BudgetValue } from '../../core/limits/budget.ts';
 import { DELAY_REASONS, type Delayed as DelayedValue } from '../../core/limits/slots.ts';
 import type { TimeOverride } from '../../core/limits/time-limits.ts';
-import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
+import {
+  POLICIES,
+  type RestoreOverride as RestoreOverrideValue,
+  RUNGS,
+  type TurnRestore as TurnRestoreValue,
+} from '../../core/restore/restore-settings.ts';
 import type { Choices as ChoicesValue } from '../../core/turn/choices.ts';
 import { STRANDED_REASONS, type Stranded as StrandedValue } from '../../core/turn/standing.ts';
 import type { Usage as UsageValue } from '../../core/turn/usage.ts';
@@ -44,6 +49,8 @@ export const Usage = namedObject('Usage', {
   cacheWriteTokens: z.number(),
   costMicros: z.number(),
   modelCalls: z.number(),
+  unknownCosts: z.exactOptional(Count),
+  unreportedCosts: z.exactOptional(Count),
 }) satisfies z.ZodType<UsageValue>;
 
 export const Budget = namedObject('Budget', {
@@ -70,10 +77,15 @@ export const Choices = namedObject('Choices', {
   config: z.exactOptional(Config),
 }) satisfies z.ZodType<ChoicesValue>;
 
-export const RestoreOverride = namedObject('RestoreOverride', {
+const RESTORE = {
   policy: z.exactOptional(z.enum(POLICIES)),
   rung: z.exactOptional(z.enum(RUNGS).nullable()),
   budgetTokens: z.exactOptional(Count.nullable()),
   lastTurns: z.exactOptional(Count.nullable()),
   allowTools: z.exactOptional(z.boolean()),
-}) satisfies z.ZodType<RestoreOverrideValue>;
+};
+export const RestoreOverride = namedObject('RestoreOverride', RESTORE) satisfies z.ZodType<RestoreOverrideValue>;
+export const TurnRestore = namedObject('TurnRestore', {
+  ...RESTORE,
+  rebuild: z.exactOptional(z.boolean()),
+}) satisfies z.ZodType<TurnRestoreValue>;

@@ -21,7 +21,7 @@ import {
 import { PERMISSION_MODES, TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named, namedObject } from '../registry.ts';
-import { Choices, Count, Delayed, Failure, RestoreOverride, Stranded, Time, TimeLimits, Usage } from './common.ts';
+import { Choices, Count, Delayed, Failure, Stranded, Time, TimeLimits, TurnRestore, Usage } from './common.ts';
 import { ReceiptRung } from './session.ts';
 
 const optionalText = z.exactOptional(z.string());
@@ -68,7 +68,7 @@ export const Turn = namedObject('Turn', {
   options: z.strictObject({
     session: z.exactOptional(z.string()),
     newSession: z.exactOptional(z.string()),
-    restore: z.exactOptional(RestoreOverride),
+    restore: z.exactOptional(TurnRestore),
     permissions: z.exactOptional(PermissionMode),
     limits: z.exactOptional(TimeLimits),
     deliverTo: z.exactOptional(z.string()),

@@ -116,7 +116,7 @@ test('a session without tools has no MCP servers, and gets them back with its to
   const tl = await home.open();
   await tl.conversation('chat').ask('One.');
   const before = requestsOf(home).length;
-  const { receipt } = await tl.conversation('chat').ask('Two.', { restore: { rung: 'replay' } });
+  const { receipt } = await tl.conversation('chat').ask('Two.', { restore: { rebuild: true, rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay', carried: 1 });
   const directories = { additionalDirectories: OPTIONS.directories };
   const allButMode = SETTINGS.slice(0, -1);

@@ -468,6 +468,25 @@ server.test('the restore policy, its budget and a time limit can be chosen for o
   await page.getByRole('button', { name: 'Options for the next prompt', exact: true }).waitFor();
 });
 
+server.test(
+  'a rebuild can be chosen for one prompt: its seam says so, and the next prompt continues',
+  async ({ open }) => {
+    const conversation = await newConversation();
+    await conversation.ask('The codeword is osprey.');
+    const page = await open(`/c/${(await conversation.get()).id}`);
+    await page.getByRole('button', { name: /Options for the next prompt/ }).click();
+    await page.getByRole('combobox', { name: 'Restore' }).selectOption('rebuild');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Options for the next prompt: rebuild' }).waitFor();
+    await sendPrompt(page, 'Which codewords have you seen?');
+    await page.getByText(/^Rebuilt on request · rebuilt by transcript · 1 carried, 0 dropped · /).waitFor();
+    await sendPrompt(page, '/say Three.');
+    await expect.poll(async () => (await conversation.turns()).at(2)?.state).toBe('completed');
+    const { receipts } = await conversation.show();
+    expect(receipts.map(({ rung }) => rung)).toEqual(['new', 'transcript', 'live']);
+  },
+);
+
 server.test('a model, a mode and an option can be chosen from those that the agent has announced', async ({ open }) => {
   const conversation = await newConversation();
   const updates = [

@@ -58,6 +58,29 @@ describe('where the shell has no program "throughline"', () => {
   });
 });
 
+describe('a hint names the data that the command was about', () => {
+  const other = () => join(home.path, 'an other');
+  test.each<[string, () => string[], () => string]>([
+    ['its data home', () => ['list', '--home', other()], () => `"throughline --home '${other()}' send KEY PROMPT"`],
+    ['its store', () => ['list', '--store', 'sqlite:x.db'], () => '"throughline --store sqlite:x.db send KEY PROMPT"'],
+    ['its owner', () => ['show', 'no', '--as', 'ann'], () => 'See "throughline --as ann list".'],
+    ['nothing that the environment says', () => ['show', 'no', '--config', home.config], () => '"throughline list"'],
+    ['nothing for the help', () => ['list', '--home', 'x', '--wrong'], () => 'See "throughline list --help".'],
+  ])('%s', async (_, args, hint) => {
+    expect((await home.run(...args())).stderr).toContain(hint());
+  });
+
+  test('the command of a hint runs as it is printed', async () => {
+    const { stderr } = await home.run('list', '--home', other());
+    const [, command = ''] = /"(throughline .* send) KEY PROMPT"/.exec(stderr) ?? [];
+    const words = command.replaceAll("'", '').split(` --home ${other()} `);
+    expect(words).toEqual(['throughline', 'send']);
+    expect(await home.ok('--home', other(), 'send', 'notes', 'The codeword is osprey')).toContain('osprey');
+    expect(await home.lines('--home', other(), 'list')).toMatchObject([{ key: 'notes' }]);
+    expect(await home.lines('list')).toEqual([]);
+  });
+});
+
 test('the version is that of the package', async () => {
   expect(await home.ok('--version')).toBe(`${packageJson.version}\n`);
 });
@@ -174,7 +197,7 @@ test('"agents" says once what to do about a missing Claude', async () => {
   writeFileSync(file, JSON.stringify({ agents }));
   const { stdout } = await home.start(['agents', '--config', file], { env: { PATH: '' } }).ended;
   expect(stdout.split('\n')).toEqual([
-    'claude (claude-sdk): Claude was not found. Run "throughline agents install claude", or put the program "claude" on PATH.',
+    `claude (claude-sdk): Claude was not found. Run "throughline --config ${file} agents install claude", or put the program "claude" on PATH.`,
     'cli (claude-cli): The program no-such-claude was not found or is not executable. Check the agent\'s "command".',
     '',
   ]);

@@ -41,11 +41,14 @@ describe('throughline send', () => {
     expect(none.code).toBe(6);
   });
 
-  test('uses only the rung of --rung', async () => {
+  test('continues in a session that it can resume, whatever --rung is, and replaces it with --rebuild', async () => {
     await home.ok('send', 'rung', 'The codeword is lynx');
-    const { stdout, stderr } = await home.run('send', 'rung', 'Which codewords have you seen?', '--rung', 'replay');
+    const ask = (...flags: string[]) => home.run('send', 'rung', 'Which codewords have you seen?', ...flags);
+    expect((await ask('--rung', 'replay')).stderr).toMatch(/^restored by resume: /);
+    const { stdout, stderr } = await ask('--rung', 'replay', '--rebuild');
     expect(stdout).toBe('I have seen these codewords: lynx.\n');
-    expect(stderr).toMatch(/^restored by replay: .*1 model call for restoring/);
+    expect(stderr).toMatch(/^restored by replay: .*2 model calls for restoring/);
+    expect((await ask('--rebuild')).stderr).toMatch(/^restored by transcript: /);
   });
 
   test('refuses more than 8 MiB from stdin, and creates no conversation then', async () => {

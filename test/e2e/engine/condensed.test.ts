@@ -41,7 +41,7 @@ test('a turn in which the agent condenses after it has begun to answer is conden
 test('the rung "transcript" gives the agent all turns word for word again', async () => {
   await using home = new Home({ a: {} });
   const { chat } = await condensedChat(home);
-  const { receipt, reply } = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'transcript' } });
+  const { receipt, reply } = await chat.ask(WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'transcript' } });
   expect(receipt).toMatchObject({ rung: 'transcript', ...counts(4, 0) });
   expect(codewordsIn(reply)).toEqual(WORDS);
   expect((await chat.ask('Hello.')).receipt).toMatchObject({ rung: 'live', ...counts(5, 0) });
@@ -50,12 +50,12 @@ test('the rung "transcript" gives the agent all turns word for word again', asyn
 test('a summary that the agent makes in a replay counts as one that it makes in a turn', async () => {
   await using home = new Home({ a: {} });
   const { chat } = await condensedChat(home);
-  const { receipt } = await chat.ask('Hello.', { restore: { rung: 'replay' } });
+  const { receipt } = await chat.ask('Hello.', { restore: { rebuild: true, rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay', delivered: 4, ...counts(1, 3) });
   expect((await chat.ask('Hello.')).receipt).toMatchObject({ rung: 'live', ...counts(2, 3) });
   expect((await chat.show()).sessions.at(-1)).toMatchObject({ watermark: 6, condensedTo: 3 });
   await chat.ask('/say First.\n/condense\n/say Second.');
-  const again = await chat.ask('Hello.', { restore: { rung: 'replay', lastTurns: 5 } });
+  const again = await chat.ask('Hello.', { restore: { rebuild: true, rung: 'replay', lastTurns: 5 } });
   expect(again.receipt).toMatchObject({ rung: 'replay', delivered: 5, ...counts(0, 5, 2) });
 });
 

@@ -139,7 +139,10 @@ test('a session whose context nothing proves is adopted only with the policy "au
   await using home = new Home({ a: { resume: 'hollow', position: false } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
-  const both = engine.submit('chat', WHICH_CODEWORDS, { session: 'whatever', restore: { rung: 'transcript' } });
+  const both = engine.submit('chat', WHICH_CODEWORDS, {
+    session: 'whatever',
+    restore: { rebuild: true, rung: 'transcript' },
+  });
   await refusedWith('invalid', both, /either its session or its rung/);
   const refused = await run(engine, 'chat', WHICH_CODEWORDS, { session: 'whatever' });
   expect(refused.turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });

@@ -11,7 +11,7 @@ test('an earlier session of the conversation that the agent gives as a new one i
   const ask = async (prompt: string, options = {}) => ended(engine, (await engine.submit(id, prompt, options)).turn);
   await ask('/say Hello.');
   const [first] = await engine.sessions(id);
-  const inNewSession = { restore: { rung: 'transcript' } } as const;
+  const inNewSession = { restore: { rebuild: true, rung: 'transcript' } } as const;
   const refused = await ask('/say Hello again.', inNewSession);
   expect(refused).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
   expect(refused.failure?.message).toContain(`the agent called the session ${first?.id} new`);

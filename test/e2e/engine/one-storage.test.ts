@@ -60,7 +60,7 @@ test('a session that a conversation has used with one agent is not adopted with 
       /has used the session .* "a"/,
     );
   await refused();
-  await run(engine, 'one', 'Hello.', { agent: 'a', restore: { rung: 'transcript' } });
+  await run(engine, 'one', 'Hello.', { agent: 'a', restore: { rebuild: true, rung: 'transcript' } });
   await run(engine, 'one', '/die', { agent: 'a' });
   await refused();
   expect((await engine.show('one')).turns.some(({ imported }) => imported)).toBe(false);

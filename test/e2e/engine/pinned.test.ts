@@ -98,7 +98,9 @@ test('the usage of a restore is in its receipt and in its session, and in no tur
   await first.conversation('chat').ask('/usage 10 10');
   await first.close();
   const tl = await home.open();
-  const { turn, receipt } = await tl.conversation('chat').ask('/usage 1 1', { restore: { rung: 'replay' } });
+  const { turn, receipt } = await tl
+    .conversation('chat')
+    .ask('/usage 1 1', { restore: { rebuild: true, rung: 'replay' } });
   expect(receipt.usage).toMatchObject({ inputTokens: 10, modelCalls: 1 });
   expect(turn.usage).toMatchObject({ inputTokens: 1, modelCalls: 1 });
   const { sessions } = await tl.conversation('chat').show();

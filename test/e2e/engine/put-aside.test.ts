@@ -34,7 +34,7 @@ test('a session that refused the history is killed before another one is opened'
   const before = double.sessions.length;
   const message = 'This is too long.';
   double.answers.push({ kind: 'failed', code: 'too_long', message, again: false });
-  const { turn } = await engine.submit(id, 'Four.', { restore: { rung: 'transcript' } });
+  const { turn } = await engine.submit(id, 'Four.', { restore: { rebuild: true, rung: 'transcript' } });
   expect((await ended(engine, turn)).state).toBe('completed');
   const [refusing, taking, ...more] = double.sessions.slice(before);
   expect(more).toEqual([]);
@@ -115,7 +115,17 @@ class AgentDouble {
     const no = { resume: false, load: false, list: false, rehydrate: false, noTools: false, rewind: false };
     this.agent = {
       name: 'double',
-      traits: async () => ({ version: '1', id: 'issued', ...no, position: false, images: false, window: 100_000 }),
+      traits: async () => ({
+        ...{
+          version: '1',
+          id: 'issued',
+          ...no,
+          position: false,
+          images: false,
+          window: 100_000,
+          windowFrom: 'setting',
+        },
+      }),
       open: async ({ signal }) => {
         this.opening = true;
         this.signals.push(signal);

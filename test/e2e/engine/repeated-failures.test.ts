@@ -100,7 +100,7 @@ test('a rebuilt session whose first prompts fail is not told the history twice',
   await using home = new Home();
   const { engine, context } = await chat(home);
   for (const word of WORDS) await run(engine, 'chat', codeword(word));
-  const inNewSession = { restore: { rung: 'transcript' } } as const;
+  const inNewSession = { restore: { rebuild: true, rung: 'transcript' } } as const;
   const rebuilt = await run(engine, 'chat', '/fail agent_failed', inNewSession);
   const second = await run(engine, 'chat', '/fail agent_failed 99');
   expect(second.turn).toMatchObject({ state: 'failed', attempt: 2 });

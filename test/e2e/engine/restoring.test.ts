@@ -41,7 +41,11 @@ test.each([
     },
   });
   const [engine, other] = await Promise.all([home.engine({ agent: slow }), home.open()]);
-  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, rung === 'replay' ? { restore: { rung } } : {});
+  const { turn } = await engine.submit(
+    'chat',
+    WHICH_CODEWORDS,
+    rung === 'replay' ? { restore: { rebuild: true, rung } } : {},
+  );
   const started = await event(other.engine, 'chat', 'restore.started', { turn: turn.id });
   expect((await other.engine.turn(turn.id)).sent).toBeNull();
   expect(started.payload).toEqual({ rung, total: 3 });

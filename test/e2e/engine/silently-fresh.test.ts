@@ -66,11 +66,11 @@ test('a replay into a session that has to be reopened needs a proof like any reo
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
-  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
+  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay' } });
   expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
   expect(turn.failure?.message).toContain('nothing proves');
   // With the policy "auto" it is used without a proof, and not by a later turn that requires one.
-  const auto = await run(engine, 'chat', 'Hello.', { restore: { rung: 'replay', policy: 'auto' } });
+  const auto = await run(engine, 'chat', 'Hello.', { restore: { rebuild: true, rung: 'replay', policy: 'auto' } });
   expect(auto.receipt).toMatchObject({ rung: 'replay', proof: 'none' });
   const { reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(codewordsIn(reply)).toEqual(['amber']);
@@ -107,8 +107,8 @@ test('with the policy "auto" an agent that changes the id of its session continu
 test('a replay to an agent that changes the id of its session, and whose storage is not read, proves nothing', async () => {
   await using home = new Home({ a: { ids: 'rotating', hollowRotation: true, position: false } });
   const { engine } = await home.open();
-  const replay = { restore: { rung: 'replay' } } as const;
-  const auto = { restore: { rung: 'replay', policy: 'auto' } } as const;
+  const replay = { restore: { rebuild: true, rung: 'replay' } } as const;
+  const auto = { restore: { rebuild: true, rung: 'replay', policy: 'auto' } } as const;
   await engine.ensure({ key: 'chat' });
   // With one turn in the history the id changes with the new prompt, later also during the replay.
   for (const code of ['context_refuted', 'restore_failed']) {
@@ -136,7 +136,7 @@ test('all sessions that an agent uses during a replay are in the lineage', async
   await engine.ensure({ key: 'chat' });
   for (const word of ['amber', 'birch', 'cedar']) await run(engine, 'chat', `The codeword is ${word}.`);
   const before = (await engine.sessions('chat')).length;
-  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
+  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay' } });
   const lineage = await engine.sessions('chat');
   expect(lineage.length - before).toBeGreaterThanOrEqual(3);
   expect(lineage.filter(({ state }) => state === 'closed').length).toBeGreaterThanOrEqual(2);
@@ -148,7 +148,7 @@ test('a replay is not continued when the agent changes to a session that lacks t
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
   for (const word of ['amber', 'birch']) await run(engine, 'chat', `The codeword is ${word}.`);
-  const auto = { restore: { rung: 'replay', policy: 'auto' } } as const;
+  const auto = { restore: { rebuild: true, rung: 'replay', policy: 'auto' } } as const;
   const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, auto);
   expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
   expect(turn.failure?.message).toContain('during the replay the agent changed its session');
@@ -178,7 +178,7 @@ test('a session whose id we chose, and which an agent leaves during a replay, is
   await engine.ensure({ key: 'chat' });
   for (const word of ['amber', 'birch']) await run(engine, 'chat', `The codeword is ${word}.`);
   const before = (await engine.sessions('chat')).length;
-  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
+  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay', carried: 2, proof: 'proved' });
   const lineage = (await engine.sessions('chat')).slice(0, -before).toReversed();
   const [first, second, third] = lineage;
@@ -200,7 +200,7 @@ test('close() ends a warm-up that hangs', async () => {
   await engine.cancel(turn.id);
   await until('the turn is cancelled', async () => (await engine.turn(turn.id)).state === 'cancelled');
   // The replay sends the prompt that hangs again.
-  const warming = engine.warm('chat', { restore: { rung: 'replay' } });
+  const warming = engine.warm('chat', { restore: { rebuild: true, rung: 'replay' } });
   const ending = expect(warming).rejects.toMatchObject({ code: 'closed' });
   await event(engine, 'chat', 'restore.progress');
   await tl.close({ graceMs: 10 });

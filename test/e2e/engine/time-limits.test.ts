@@ -62,7 +62,7 @@ test.concurrent('an agent that sends updates during a replay is not ended', asyn
   await using home = new Home();
   const tl = await openWarm(home);
   await run(tl.engine, 'chat', '/stream 5 1000');
-  const options = { restore: { rung: 'replay' }, limits: { stallSeconds: 4 } } as const;
+  const options = { restore: { rebuild: true, rung: 'replay' }, limits: { stallSeconds: 4 } } as const;
   expect((await run(tl.engine, 'chat', 'Go on.', options)).receipt).toMatchObject({ rung: 'replay', proof: 'proved' });
 });
 

@@ -84,7 +84,7 @@ test('history that was shortened for one turn only is told in full for the next 
   const first = await home.engine({ agent });
   await first.ensure({ key: 'chat', agent: 'a' });
   await run(first, 'chat', large('amber', 9_000, 'birch'));
-  const restore = { rung: 'rehydrate', budgetTokens: 1_000 } as const;
+  const restore = { rebuild: true, rung: 'rehydrate', budgetTokens: 1_000 } as const;
   const short = await run(first, 'chat', 'Go on.', { restore });
   expect(short.receipt).toMatchObject({ rung: 'rehydrate', shortened: 1 });
   expect((await first.sessions('chat'))[0]).toMatchObject({ state: 'closed' });
@@ -98,7 +98,7 @@ test('a replay shortens a prompt that does not fit, and reopens the session with
   await run(first.engine, 'chat', large('amber', 90_000, 'birch'));
   await first.close();
   const { engine } = await home.open();
-  const { reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
+  const { reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay', carried: 1, shortened: 1 });
   expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
 });

@@ -97,7 +97,7 @@ test('told() gives every prompt that a replay sent again', async () => {
   await run(before.engine, 'chat', 'The codeword is birch.');
   await before.close();
   const engine = await home.engine({ agent: recordPrompts(seen) });
-  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
+  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay' });
   const told = await engine.told(turn.id);
   expect(promptsOf(told)).toEqual(seen);
@@ -110,7 +110,7 @@ test('told() gives the prompts that a warm-up replayed, also after its process h
   const seen: Prompt[] = [];
   const before = await home.engine({ agent: recordPrompts(seen) });
   await run(before, 'chat', 'The codeword is amber.');
-  expect(await before.warm('chat', { restore: { rung: 'replay' } })).toMatchObject({ rung: 'replay' });
+  expect(await before.warm('chat', { restore: { rebuild: true, rung: 'replay' } })).toMatchObject({ rung: 'replay' });
   await before.close();
   const engine = await home.engine({ agent: recordPrompts(seen) });
   const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
@@ -125,7 +125,7 @@ test('told() gives the transcript that was written, also by a warm-up', async ()
   const agent = (one: Agent) => recordPrompts(seen)(rehydrating(one));
   const engine = await home.engine({ agent });
   await run(engine, 'chat', 'The codeword is amber.');
-  const restore = { rung: 'rehydrate' } as const;
+  const restore = { rebuild: true, rung: 'rehydrate' } as const;
   const { turn } = await run(engine, 'chat', 'Go on.', { restore });
   const written = { as: 'transcript', text: FILE, sha256: sha256(FILE) };
   const sent = (n: number) => ({ as: 'prompt', turn: n, content: seen.at(-1) });

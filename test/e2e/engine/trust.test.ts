@@ -216,23 +216,27 @@ test('with the policy "off" a turn starts fresh and its receipt says so, and a l
 });
 
 test.each([
-  ['rehydrate', /rung "rehydrate" that was asked for is not possible/],
-  ['live', /rung "live" that was asked for is not possible/],
-] as const)('the rung %s that is asked for and not possible is refused with the reason', async (rung, why) => {
+  ['rehydrate', { rebuild: true }, /rung "rehydrate" that was asked for is not possible/],
+  ['live', {}, /rung "live" that was asked for is not possible/],
+] as const)('the rung %s that is asked for and not possible is refused with the reason', async (rung, more, why) => {
   await using home = new Home();
   await makeTurn(home);
   const tl = await home.open();
-  await refusedWith('restore_failed', tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { rung } }), why);
+  await refusedWith(
+    'restore_failed',
+    tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { rung, ...more } }),
+    why,
+  );
   expect((await tl.conversation('chat').show()).turns.at(-1)).toMatchObject({ state: 'failed', sent: null });
 });
 
-test('the rung that the caller names is used, although a better one is possible', async () => {
+test('the rung that the caller names for a rebuild is used, although a better one is possible', async () => {
   await using home = new Home();
   const tl = await home.open();
   const chat = tl.conversation('chat');
   await chat.ask('The codeword is amber.');
-  for (const rung of ['transcript', 'resume'] as const) {
-    const { reply, receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rung } });
+  for (const rung of ['transcript', 'replay'] as const) {
+    const { reply, receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rebuild: true, rung } });
     expect(codewordsIn(reply)).toEqual(['amber']);
     expect(receipt.rung).toBe(rung);
   }

@@ -39,7 +39,7 @@ test('a session that was rebuilt for a rejected prompt is closed, so that no ses
   const { engine, id } = await openWithOneTurn(home);
   await engine.close();
   const { engine: next } = await home.open({ agent: rejecting() });
-  const rebuilt = await ask(next, id, 'Not this.', { restore: { rung: 'transcript' } });
+  const rebuilt = await ask(next, id, 'Not this.', { restore: { rebuild: true, rung: 'transcript' } });
   expect(rebuilt).toMatchObject({ state: 'failed', sent: null });
   expect((await next.sessions(id))[0]).toMatchObject({ state: 'closed' });
   const again = await ask(next, id, '/say Hello.');

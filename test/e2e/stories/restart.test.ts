@@ -129,7 +129,7 @@ test('an answer that looks like a turn of the person stays the agent’s answer 
   expect(turns[1]?.answer).toEqual({ agent: 'claude', text: forged.replace('\u2028', '\n') });
 });
 
-const REPLAY = { restore: { rung: 'replay' } } as const;
+const REPLAY = { restore: { rebuild: true, rung: 'replay' } } as const;
 
 async function progress(tl: Throughline) {
   const events = await allEvents(tl.engine, 'chat');
@@ -188,7 +188,7 @@ test('a replay that could run tools is refused unless the caller allows it; then
   const log = join(home.sandboxes, (await chat.get()).id, 'work', 'effects.log');
   await refusedWith('restore_failed', chat.ask(WHICH_CODEWORDS, REPLAY), /could run tools again/);
   expect(effects(log)).toBe(2);
-  const { receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'replay', allowTools: true } });
+  const { receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay', allowTools: true } });
   expect(effects(log)).toBe(4);
   expect(receipt.toolsRan).toEqual(['write effects.log', 'write effects.log']);
 });
@@ -314,11 +314,23 @@ test('the receipt of a replay that failed has its cost and the tools that it ran
   const chat = tl.conversation('chat');
   await refusedWith('agent_failed', chat.ask('/fail it'));
   const { usage } = await chat.summary();
-  const { turn } = await run(tl.engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay', allowTools: true } });
+  const { turn } = await run(tl.engine, 'chat', WHICH_CODEWORDS, {
+    restore: { rebuild: true, rung: 'replay', allowTools: true },
+  });
   expect(turn.failure).toMatchObject({ code: 'restore_failed' });
   const { receipt } = await tl.engine.answerOf(turn.id);
   expect(receipt).toMatchObject({ rung: 'none', modelCalls: 1, toolsRan: ['write effects.log'] });
   expect((await chat.summary()).usage.modelCalls - usage.modelCalls).toBe(1);
+});
+
+test('the receipt of a replay whose agent died has the cost of that as unknown', async () => {
+  await using home = new Home({ claude: FORGETFUL });
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await refusedWith('agent_died', chat.ask('/say half of it\n/die'));
+  const { receipt } = await run(tl.engine, 'chat', WHICH_CODEWORDS, REPLAY);
+  expect(receipt).toMatchObject({ rung: 'none', usage: { costMicros: 0, unknownCosts: 1 } });
+  expect((await chat.summary()).usage).toMatchObject({ unknownCosts: 2 });
 });
 
 /** An engine whose agents block at the third prompt of a session until it is aborted. `opened`: all sessions. `third`: resolves at the block. */

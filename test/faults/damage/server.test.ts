@@ -90,7 +90,7 @@ test.each([
     await home.down();
     damagePages(fileOf(home), table, 'bad-1 bad-1');
     await home.up();
-    const restore = { rung: 'transcript' }; // needs its whole history
+    const restore = { rebuild: true, rung: 'transcript' }; // needs its whole history
     const asked = await home.caller.post('/conversations/bad/turns', { prompt: 'And now?', restore });
     expect(asked.status).toBe(202);
     const turn = await until('it has ended', async () => {

@@ -129,8 +129,14 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
       <Row label="Restore">
         <select
           className={INPUT}
-          value={restore.policy ?? ''}
-          onChange={({ target }) => setRestore({ policy: target.value === '' ? undefined : target.value })}
+          value={restore.rebuild ? REBUILD : (restore.policy ?? '')}
+          onChange={({ target: { value } }) =>
+            setRestore(
+              value === REBUILD
+                ? { policy: undefined, rebuild: true }
+                : { policy: value || undefined, rebuild: undefined },
+            )
+          }
         >
           <option value="">default</option>
           {POLICIES.map((policy) => (
@@ -138,6 +144,7 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
               {POLICY_WORDS[policy]}
             </option>
           ))}
+          <option value={REBUILD}>rebuild: replace the session now</option>
         </select>
       </Row>
       <NumberField
@@ -159,6 +166,9 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
     </>
   );
 }
+
+/** Not a policy: it replaces a session that could continue. */
+const REBUILD = 'rebuild';
 
 const POLICY_WORDS: Readonly<Record<(typeof POLICIES)[number], string>> = {
   required: 'required: with proof, or the turn fails',
@@ -276,6 +286,7 @@ function orNothing<T extends object>(value: T): T | undefined {
 function chosenWords({ model, mode, config, restore, limits }: NextTurn): string {
   const words = [model, mode, ...Object.entries(config ?? {}).map(([id, value]) => `${id}: ${value}`)];
   if (restore?.policy !== undefined) words.push(`restore ${restore.policy}`);
+  if (restore?.rebuild) words.push(REBUILD);
   if (restore?.budgetTokens) words.push(`${restore.budgetTokens} tokens`);
   if (restore?.lastTurns) words.push(`${restore.lastTurns} turns`);
   if (limits?.turnSeconds) words.push(`${limits.turnSeconds} s`);

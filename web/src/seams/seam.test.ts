@@ -16,12 +16,20 @@ const RECEIPT: Receipt = {
     dropped: 0,
   },
   ...{ shortened: 0, leftOut: { outputs: 0, images: 0, files: 0 }, unknownBefore: null, delivered: 214 },
-  ...{ deliveredTokens: 9_000, unsettled: false, modelCalls: 0, usage: NO_USAGE, toolsRan: [], proof: 'counted' },
+  ...{
+    deliveredTokens: 9_000,
+    window: null,
+    unsettled: false,
+    modelCalls: 0,
+    usage: NO_USAGE,
+    toolsRan: [],
+    proof: 'counted',
+  },
   ...{ before: 'counted', after: null, tried: [], lockWaits: { count: 0, ms: 0 }, ms: 1_200 },
 };
 const FACTS: SeamFacts = {
   ...{
-    turn: { agent: 'claude' },
+    turn: { agent: 'claude', options: {} },
     previous: { agent: 'claude' },
     imported: false,
     receipts: [RECEIPT],
@@ -49,6 +57,12 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     {},
     { rung: 'resume', proof: 'proved', modelCalls: 1, condensed: 3 },
     'good Restored: Process had ended · resumed by the agent · 214 carried, 3 condensed, 0 dropped · proved · 1 model call · 1.2 s',
+  ],
+  [
+    'a rebuild that somebody asked for',
+    { turn: { agent: 'claude', options: { restore: { rebuild: true } } } },
+    {},
+    'good Restored: Rebuilt on request · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
   ],
   [
     'turns that were imported',

@@ -10,7 +10,7 @@ import { duration } from '../ui/time.tsx';
 
 export interface SeamFacts {
   /** The turn that follows; null: none yet. */
-  readonly turn: Pick<Turn, 'agent'> | null;
+  readonly turn: Pick<Turn, 'agent' | 'options'> | null;
   /** The last turn before it that had a session; null: there is none, or it is not loaded. */
   readonly previous: Pick<Turn, 'agent'> | null;
   /** The receipts of the warm-ups since the previous turn, then those of the attempts of the turn. */
@@ -73,10 +73,11 @@ export const HOW: Readonly<Record<ReceiptRung, string>> = {
 };
 
 /** Why a new process or session was needed. */
-function causeOf({ tried: [first], rung, filesLeft }: Receipt, { ended, imported }: SeamFacts): string {
+function causeOf({ tried: [first], rung, filesLeft }: Receipt, { turn, ended, imported }: SeamFacts): string {
   if (rung === 'none') return 'Context could not be restored';
   if (filesLeft !== undefined) return 'Moved here';
   if (imported) return 'Imported';
+  if (turn?.options.restore?.rebuild === true) return 'Rebuilt on request';
   if (ended !== null) return / ended its process$/.test(ended) ? 'Process was killed' : sentence(ended);
   return first === undefined ? 'Process had ended' : sentence(first.failure);
 }

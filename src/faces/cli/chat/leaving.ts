@@ -1,3 +1,4 @@
+import { shellWord } from '../../../core/turn/quoted.ts';
 import { DONE, EXIT } from '../exit-codes.ts';
 import { oneLine } from '../terminal-text.ts';
 import { HINT_MS } from './screen.ts';
@@ -106,8 +107,4 @@ export class Leaving {
     const others = this.#elsewhere.map(({ name, n }) => `Turn ${n} of "${oneLine(name)}"`);
     return [...(running === null ? [] : [`Turn ${running.n}`]), ...others];
   }
-}
-
-function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -166,7 +166,9 @@ describe('an agent that loads sessions without their history', () => {
     await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, ['complete'], options) });
     const tl = await home.open();
     await threeTurns(tl);
-    const { receipt: replayed } = await tl.conversation('chat').ask(FOURTH, { restore: { rung: 'replay' } });
+    const { receipt: replayed } = await tl
+      .conversation('chat')
+      .ask(FOURTH, { restore: { rebuild: true, rung: 'replay' } });
     await tl.close();
     const file = join(home.homeOf('agent'), '.acp-agent', `${replayed.sessionId}.json`);
     const messages = JSON.parse(readFileSync(file, 'utf8')) as unknown[];

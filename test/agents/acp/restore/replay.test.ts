@@ -11,7 +11,7 @@ import { bash, claudeAcp, codexAcp, execCommand, smallAgent, whyNotInstalled } f
 import { AcpHome, type MakeSettings } from '../../support/acp-home.ts';
 import { FIRST, SECOND } from '../../support/agent-home.ts';
 
-const REPLAY = { restore: { rung: 'replay' } } as const;
+const REPLAY = { restore: { rebuild: true, rung: 'replay' } } as const;
 const noClaude = whyNotInstalled('@agentclientprotocol/claude-agent-acp');
 const NO_TOOLS = { noTools: { version: '1.0.0', mode: 'quiet' } };
 
@@ -70,7 +70,7 @@ describe('without tools', () => {
       message: expect.stringMatching(/no proved no-tools profile/),
       hint: expect.stringMatching(/Leave out the rung/),
     });
-    const allowed = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'replay', allowTools: true } });
+    const allowed = await chat.ask(WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'replay', allowTools: true } });
     expect(allowed.receipt).toMatchObject({ rung: 'replay', toolsRan: [expect.stringContaining('echo line')] });
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\nline\n');
   });

@@ -79,7 +79,7 @@ function inOneConversation(adapter: ClaudeAdapter): void {
     const { payload } = await event(tl.engine, 'chat', 'restore.started', { turn: hello.turn.id });
     expect(payload).toEqual({ rung: 'resume', total: turns });
     expect(hello.receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', ...counts(turns - 3, 3) });
-    const { receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'rehydrate' } });
+    const { receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rebuild: true, rung: 'rehydrate' } });
     // They are shortened to the budget: half of the window.
     expect(receipt).toMatchObject(counts(turns + 1, 0));
     expect(receipt.shortened).toBeGreaterThan(0);

@@ -133,7 +133,11 @@ export function sessionsWithMcpServers(adapter: ClaudeAdapter): void {
     expect(await readNote(home, tl)).toEqual(['new', 'started', 'called']);
     await tl.engine.fork('chat', { turn: 1, key: 'fork' });
     expect(await readNote(home, tl, 'fork')).toEqual(['rehydrate', 'started', 'called']);
-    expect(await readNote(home, tl, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
+    expect(await readNote(home, tl, 'chat', { rebuild: true, rung: 'replay' })).toEqual([
+      'replay',
+      'started',
+      'called',
+    ]);
   });
 
   test('a turn can be cancelled while a slow server starts', async () => {

@@ -62,7 +62,7 @@ function traitsLine(traits: AgentTraits): string {
   const can = (['resume', 'load', 'list', 'rehydrate', 'noTools', 'position', 'images'] as const).filter(
     (trait) => traits[trait],
   );
-  return `version ${oneLine(traits.version)}, ids ${traits.id}, window ${traits.window} tokens; ${can.join(', ') || 'no further traits'}`;
+  return `version ${oneLine(traits.version)}, ids ${traits.id}, window ${traits.window} tokens${traits.windowFrom === 'assumed' ? ' (assumed)' : ''}; ${can.join(', ') || 'no further traits'}`;
 }
 
 function loginLine({ loggedIn, hint }: NonNullable<AgentInfo['login']>): Piece {

@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import type { ChangedFile, Changes, Keep } from '../../../../core/changes.ts';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
+import { quotedPath } from '../../../../core/input/visible.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { counted } from '../../lines.ts';
 import type { Output } from '../../output.ts';
 import { styled } from '../../output.ts';
-import { oneLine, stripControls } from '../../terminal-text.ts';
+import { codeText, oneLine } from '../../terminal-text.ts';
 
 interface ChangesFlags extends Keep {
   readonly patch?: boolean;
@@ -61,8 +62,8 @@ async function changes(key: string, flags: ChangesFlags, cli: Cli): Promise<void
 
 function show(found: Changes, patch: boolean, output: Output): void {
   for (const file of found.files) {
-    output.line(styled('bold', oneLine(file.path)), `  ${file.change}${linesOf(file)}`);
-    if (patch && file.patch !== null) output.line(stripControls(file.patch.trimEnd()));
+    output.line(styled('bold', codeText(quotedPath(file.path))), `  ${file.change}${linesOf(file)}`);
+    if (patch && file.patch !== null) output.line(codeText(file.patch.trimEnd()));
   }
   if (found.more > 0) output.note(`And at least ${counted(found.more, 'more file')}.`);
   if (found.files.length === 0) output.note('Nothing has changed since the last commit.');
