@@ -123,11 +123,12 @@ test.each([
   const config = join(home, 'wrong.json');
   writeFileSync(config, JSON.stringify(settings));
   const hint = `The settings file is ${config}. All settings are described in throughline.schema.json.`;
-  await expect(open({ home, config })).rejects.toMatchObject({
-    code: 'invalid',
-    message: expect.stringContaining(message),
-    hint,
-  });
+  // What is wrong with one agent is reported to those who use it.
+  const used = async () => {
+    await using tl = await open({ home, config });
+    await tl.conversation('wrong').ask('Hello.');
+  };
+  await expect(used()).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining(message), hint });
 });
 
 test('an infinite or very long time becomes the longest that a timer takes, because Node ends a longer timer at once', async () => {
