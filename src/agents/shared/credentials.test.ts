@@ -151,3 +151,17 @@ function speaking(said: readonly AgentEvent[], of: AgentCredentials['of'] = asyn
   } as unknown as Agent;
   return { agent: withCredentials(agent, { perOwner: true, of }), sandbox: {} as OpenSandbox };
 }
+
+test('what an agent and its session do not have is passed on, without the values', async () => {
+  const session = { lacks: () => 'no mode "sk-value"' } as unknown as AgentSession;
+  const agent = {
+    name: 'agent',
+    open: async () => ({ ok: true, session, proof: 'none' }),
+    lacks: async () => 'no mode "x"',
+    howToAllow: async (calls: readonly unknown[]) => `${calls.length} calls`,
+  } as unknown as Agent;
+  const wrapped = withCredentials(agent, { perOwner: false, of: async () => ({ KEY: 'sk-value' }) });
+  expect([await wrapped.lacks?.({}), await wrapped.howToAllow?.([1])]).toEqual(['no mode "x"', '1 calls']);
+  const opened = await open(wrapped, {} as OpenSandbox);
+  expect(opened.ok && opened.session.lacks?.({})).toBe('no mode "[KEY]"');
+});
