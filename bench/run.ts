@@ -1,7 +1,8 @@
 // `npm run bench`: measures Throughline, each measure in its own process, and compares the results with the targets.
 //
 //   npm run bench                       everything
-//   npm run bench -- turn-overhead      only measures whose name contains one of the words
+//   npm run bench -- turn-overhead      only the named measures
+//   npm run bench -- --help             lists them
 //   npm run bench -- --check            exit code 1 when a must is missed
 //   npm run bench -- --quick            small sizes: to test that it works
 //   npm run bench -- --save             also writes RESULTS.md
@@ -54,11 +55,18 @@ const flags = new Set(args.filter((arg) => arg.startsWith('--')));
 const words = args.filter((arg) => !arg.startsWith('--'));
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-const chosen = MEASURES.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
-if (chosen.length === 0) {
-  console.error(`No measure has ${words.join(' or ')} in its name. Measures: ${MEASURES.join(', ')}.`);
-  process.exit(2);
+const unknown = [
+  ...words.filter((word) => !MEASURES.includes(word)),
+  ...[...flags].filter((flag) => !['--check', '--quick', '--save', '--help'].includes(flag)),
+];
+if (flags.has('--help') || unknown.length > 0) {
+  if (unknown.length > 0) console.error(`Not known: ${unknown.join(', ')}.`);
+  const usage = 'npm run bench -- [MEASURE …] [--quick] [--check] [--save]';
+  const meaning = '--quick: small sizes; --check: exit code 1 when a must is missed; --save: also writes RESULTS.md';
+  console.log(`${usage}\n${meaning}\nMeasures, all of them if none is named: ${MEASURES.join(', ')}.`);
+  process.exit(unknown.length > 0 ? 2 : 0);
 }
+const chosen = MEASURES.filter((name) => words.length === 0 || words.includes(name));
 
 const findings: Finding[] = [];
 const broken: string[] = [];

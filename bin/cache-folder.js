@@ -27,13 +27,20 @@ function privateFolder(folder) {
   const parent = resolved(dirname(folder));
   if (user === undefined || !belongsTo(user, parent)) return null;
   const own = join(parent, basename(folder));
-  mkdirSync(own, { recursive: true, mode: 0o700 });
+  make(own);
   const { uid, mode } = lstatSync(own);
   // The type too, because a link is refused.
   return uid === user && (mode & 0o170077) === DIRECTORY ? own : null;
 }
 
 const DIRECTORY = 0o040000;
+
+/** One folder after the other: Node's own recursive mkdir never returns below one that accepts no entries, such as /proc. @param {string} folder */
+function make(folder) {
+  if (existsSync(folder)) return;
+  make(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
+}
 
 /** The path without links. What does not exist yet is added to it. @param {string} path @returns {string} */
 function resolved(path) {

@@ -8,9 +8,24 @@ const { pathToFileURL } = require('node:url');
 const { cacheFolder } = require('./cache-folder.js');
 const { isOld, sentence } = require('./versions.js');
 
-if (!isOld) start();
+// Node does not strip types below node_modules, so the published package holds dist/ and no src/.
+const source = join(__dirname, '..', 'src', 'main.ts');
+const isCheckout = existsSync(source);
+
+if (isCheckout && !existsSync(join(__dirname, '..', 'node_modules'))) {
+  fail(
+    'Nothing is installed in this checkout yet. Run "npm start" in it: it installs everything and starts a server. Then run this again.',
+  );
+} else if (!isOld) start();
 else if (!require('./other-node.js').goOver()) {
-  console.error(`throughline: ${sentence}`);
+  fail(
+    `${sentence} Install a newer Node, or run "npm install node@24" where Throughline is installed: the command then uses that one.`,
+  );
+}
+
+/** @param {string} what */
+function fail(what) {
+  console.error(`throughline: ${what}`);
   process.exitCode = 3;
 }
 
@@ -18,8 +33,6 @@ function start() {
   // With NODE_COMPILE_CACHE, Node has enabled its cache already.
   const folder = process.env.NODE_COMPILE_CACHE ? null : cacheFolder();
   if (folder !== null) module_.enableCompileCache(folder);
-  // Node does not strip types below node_modules, so the published package holds dist/ and no src/.
-  const source = join(__dirname, '..', 'src', 'main.ts');
-  if (existsSync(source)) import(pathToFileURL(source).href).then(({ main }) => main());
+  if (isCheckout) import(pathToFileURL(source).href).then(({ main }) => main());
   else require(join(__dirname, '..', 'dist', 'main.cjs'));
 }

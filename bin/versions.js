@@ -10,6 +10,4 @@ function isNewEnough(version) {
 
 exports.isNewEnough = isNewEnough;
 exports.isOld = !isNewEnough(process.versions.node);
-exports.sentence =
-  `Throughline needs Node ${NEEDED} or newer, and this is Node ${process.versions.node}. Install a newer Node, or run ` +
-  '"npm install node@24" where Throughline is installed: the command "throughline" then uses that one.';
+exports.sentence = `Throughline needs Node ${NEEDED} or newer, and this is Node ${process.versions.node}.`;

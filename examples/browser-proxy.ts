@@ -1,6 +1,7 @@
 // A web app whose pages use Throughline through the app's own server: one origin, so no CORS, and no key ever reaches a browser.
 //
 //   throughline keys create ann's-app --as ann --scopes read,prompt,approve        # for every user of the app
+//   export THROUGHLINE_SERVER=$(throughline link --address)
 //   THROUGHLINE_KEYS='{"ann":"tl_…"}' node browser-proxy.ts DIST                   # DIST: the built pages, with index.html
 //
 // In the pages: `import { connect } from 'throughline/client'` and `await connect({ url: '/throughline' })`.
@@ -9,7 +10,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 
-const SERVER = process.env.THROUGHLINE_SERVER ?? 'http://127.0.0.1:7717';
+const SERVER = process.env.THROUGHLINE_SERVER ?? '';
 const KEYS = new Map<string, string>(Object.entries(JSON.parse(process.env.THROUGHLINE_KEYS ?? '{}')));
 const FOLDER = process.argv[2] ?? 'dist';
 const FILES = new Map(readdirSync(FOLDER).map((name) => [`/${name}`, readFileSync(join(FOLDER, name))]));

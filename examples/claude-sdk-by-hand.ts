@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { open } from 'throughline';
@@ -15,7 +15,8 @@ const [, , home, prompt] = process.argv;
 if (home !== undefined && prompt !== undefined) {
   await ask(home, prompt);
 } else {
-  const own = mkdtempSync(join(tmpdir(), 'throughline-by-hand-'));
+  // Claude reads settings in the folders above its own. In the temporary folder, they may be those of another user.
+  const own = mkdtempSync(join(homedir(), '.throughline-by-hand-'));
   try {
     for (const said of ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?']) {
       const { status } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), own, said], { stdio: 'inherit' });

@@ -1,7 +1,7 @@
 // A short-lived function: it hands the prompt to a server and ends. A later call fetches the answer. It keeps nothing in between.
 import { connect, statusOf, ThroughlineError } from 'throughline/client';
 
-/** POST {id, thread, text} → 202 {turn}; GET ?turn=ID → 200 {state, reply}, or 202 while the turn runs. */
+/** POST {id, thread, text} → 202 {turn}; GET ?turn=ID → 200 {state, reply}, 202 while the turn runs, 502 if it did not complete. */
 export async function handle(request: Request): Promise<Response> {
   try {
     await using tl = await connect({
@@ -15,7 +15,12 @@ export async function handle(request: Request): Promise<Response> {
     }
     const id = new URL(request.url).searchParams.get('turn') ?? '';
     const { turn, reply } = await tl.answerOf(id, { waitMs: 20_000 });
-    return Response.json({ state: turn.state, reply });
+    const { state, failure } = turn;
+    if (state === 'completed') return Response.json({ state, reply });
+    return Response.json(
+      { state, reply, code: failure?.code, message: failure?.message, hint: failure?.hint },
+      { status: 502 },
+    );
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     const isRunning = request.method === 'GET' && error.code === 'conflict';

@@ -6,7 +6,7 @@
 // Or a server runs them, and one key acts for all users of the app:
 //   throughline serve
 //   throughline keys create 'the shop' --as shop --scopes act-as,read,prompt --owners 'shop:*'
-//   THROUGHLINE_SERVER=http://127.0.0.1:7717 THROUGHLINE_TOKEN=tl_… COOKIE_SECRET=… node examples/login.ts
+//   THROUGHLINE_SERVER=$(throughline link --address) THROUGHLINE_TOKEN=tl_… COOKIE_SECRET=… node examples/login.ts
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { serve } from '@hono/node-server';
 import { type Context, Hono } from 'hono';

@@ -1,7 +1,7 @@
 """A program in another language that runs its agent itself, and records its requests through a server. Needs only Python.
 
     throughline serve                                       # prints its address
-    THROUGHLINE_SERVER=http://127.0.0.1:7717 THROUGHLINE_TOKEN=$(cat HOME/server/token) python3 tracker.py
+    THROUGHLINE_SERVER=$(throughline link --address) THROUGHLINE_TOKEN=$(cat HOME/server/token) python3 tracker.py
 """
 
 import json

@@ -3,7 +3,8 @@
 //
 // In a checkout `import 'throughline'` must reach src/index.ts; in the published package, dist/index.js with its types. package.json
 // has one `exports` for both: Node has no condition that tells the two apart, and does not fall back when a file is missing. So the
-// entries are rewritten while npm packs, and what only a checkout needs is left out.
+// entries are rewritten while npm packs, and what only a checkout needs is left out. A checkout brings its own Node, so any Node can run
+// its scripts; a package needs the Node that runs it.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -13,6 +14,9 @@ const kept = at('.package.checkout.json');
 
 /** Packages that are bundled into dist/, because every command uses them. They are not dependencies of the published package. */
 export const BUNDLED = ['commander'];
+
+/** The Node that Throughline itself needs. */
+const NODE = '>=24.15';
 
 /** Entries that also run in browsers. */
 export const IN_BROWSERS = ['client'];
@@ -29,12 +33,17 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 
 /**
  * The sources of the package's entries, by the name of the file in dist/.
- * @param {{ exports: Readonly<Record<string, string>> }} checkout
+ * @param {{ exports: Readonly<Record<string, string | { types: string }>> }} checkout
  * @returns {Record<string, string>}
  */
 export function entriesOf({ exports }) {
-  const sources = Object.entries(exports).filter(([, target]) => target.startsWith('./src/'));
-  return Object.fromEntries(sources.map(([name, target]) => [fileOf(name), target.slice('./'.length)]));
+  const sources = Object.entries(exports).map(([name, target]) => [fileOf(name), sourceOf(target).slice('./'.length)]);
+  return Object.fromEntries(sources.filter(([, source = '']) => source.startsWith('src/')));
+}
+
+/** @param {string | { types: string }} target */
+function sourceOf(target) {
+  return typeof target === 'string' ? target : target.types;
 }
 
 /** @param {string} name of an entry: `.`, `./client` */
@@ -45,8 +54,9 @@ function fileOf(name) {
 /** @param {Record<string, any>} checkout */
 export function published({ scripts, devDependencies, overrides, allowScripts, dependencies, ...rest }) {
   const exports = Object.entries(rest.exports).map(([name, target]) => {
-    const types = target.replace(/^\.\/src\/(.*)\.ts$/, './dist/types/$1.d.ts');
-    if (types === target) return [name, target];
+    const source = sourceOf(target);
+    const types = source.replace(/^\.\/src\/(.*)\.ts$/, './dist/types/$1.d.ts');
+    if (types === source) return [name, target];
     const file = fileOf(name);
     const browser = IN_BROWSERS.includes(file)
       ? { node: `./dist/${file}.js`, default: `./dist/${file}.browser.js` }
@@ -54,5 +64,10 @@ export function published({ scripts, devDependencies, overrides, allowScripts, d
     return [name, { types, ...(browser ?? { default: `./dist/${file}.js` }) }];
   });
   const needed = Object.entries(dependencies).filter(([name]) => !BUNDLED.includes(name));
-  return { ...rest, exports: Object.fromEntries(exports), dependencies: Object.fromEntries(needed) };
+  return {
+    ...rest,
+    engines: { node: NODE },
+    exports: Object.fromEntries(exports),
+    dependencies: Object.fromEntries(needed),
+  };
 }

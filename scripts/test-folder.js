@@ -3,7 +3,17 @@
 // A killed process loses nothing that it wrote, in memory as on disk. Only a loss of power would make a difference.
 // The files of `ON_DISK` (test-areas.js) use the disk (`test/temporary-files.ts`).
 import { spawnSync } from 'node:child_process';
-import { accessSync, chmodSync, constants, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ON_DISK } from './test-areas.js';
@@ -59,11 +69,13 @@ function mayRunPrograms(folder) {
   return status === 0;
 }
 
-/** Removes the folders of killed test runs. */
+/** Removes the folders of killed test runs of this user. In one of another user, a folder could become a link while it is removed. */
 function removeLeft() {
   for (const name of readdirSync(MEMORY)) {
     const pid = Number(NAME.exec(name)?.[1]);
-    if (pid > 0 && !isRunning(pid)) rmSync(join(MEMORY, name), { recursive: true, force: true });
+    const folder = join(MEMORY, name);
+    const isOurs = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
+    if (pid > 0 && isOurs && !isRunning(pid)) rmSync(folder, { recursive: true, force: true });
   }
 }
 

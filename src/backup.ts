@@ -12,6 +12,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -21,13 +22,21 @@ import type { ComposeOptions } from './compose.ts';
 import { areHere, composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
 import { ASIDE } from './core/directories.ts';
 import { ThroughlineError, unreadable } from './core/errors.ts';
+import { quotedPath } from './core/input/visible.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
 import { lockFile } from './host/file-lock.ts';
 import { bootId } from './host/processes.ts';
 import { reportNote } from './host/report.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
-import { namedStore, readSetup, type StoreAddress, storeFile, storeInWords } from './host/settings-file.ts';
+import {
+  namedStore,
+  readSetup,
+  type StoreAddress,
+  storeAddress,
+  storeFile,
+  storeInWords,
+} from './host/settings-file.ts';
 import type {
   BackupContents,
   BackupMade,
@@ -36,8 +45,9 @@ import type {
   RestoreRequest,
   StoreCopied,
   StoreCopyRequest,
+  StoreReopened,
 } from './ports/store/backup.ts';
-import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
+import { kindOf, pack, packedSize, unpack } from './sandboxes/directory/archive.ts';
 import { type Replaced, realFile } from './stores/sqlite/backup/plan.ts';
 import { finishSwitch, switchData, unfinishedSwitch } from './stores/sqlite/backup/switch.ts';
 
@@ -70,6 +80,7 @@ export async function backupHome(request: Home & BackupRequest): Promise<BackupM
       hint: 'Name the data home with --home, or set THROUGHLINE_HOME.',
     });
   }
+  if (sandboxes) await checkSpace(file, source, sandboxRoot(setup), request);
   return whole(file, async (draft) => {
     const { copyDatabase } = await import('./stores/sqlite/backup/copy.ts');
     if (!sandboxes) return { file, sandboxes, ...(await copyDatabase(source, draft, request)) };
@@ -83,6 +94,35 @@ export async function backupHome(request: Home & BackupRequest): Promise<BackupM
     }
   });
 }
+
+/** Before anything is written. Throws `storage_full` when the archive does not fit, and reports sparse files. */
+async function checkSpace(file: string, source: string, root: string, request: BackupRequest): Promise<void> {
+  if (!existsSync(root)) return;
+  const { bytes, apparent, sparse, leavesOut } = await packedSize(root, request.signal);
+  // The database is copied beside the archive first.
+  const data = [source, `${source}-wal`].map((path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+  const needed = bytes + 2 * data.reduce((sum, size) => sum + size);
+  const { bavail, bsize } = statfsSync(dirname(file));
+  const named = sparse.slice(0, MOST_NAMED).map(({ path, size }) => `${quotedPath(path)} (${inBytes(size)})`);
+  const which = `${named.join(', ')}${sparse.length > MOST_NAMED ? ' and others' : ''}`;
+  if (needed > bavail * bsize) {
+    const free = `The backup with its sandboxes needs ${inBytes(needed)}, and ${inBytes(bavail * bsize)} are free on the disk of ${dirname(file)}.`;
+    const sparseHint = `This tar writes the empty parts of sparse files: ${which}. Install GNU tar, or delete these files.`;
+    throw new ThroughlineError('storage_full', `${free} Nothing was written.`, {
+      hint: leavesOut || sparse.length === 0 ? 'Free some space there, or name a file on another disk.' : sparseHint,
+    });
+  }
+  if (sparse.length === 0 || !leavesOut) return;
+  const files = sparse.length === 1 ? '1 sparse file is' : `${sparse.length} sparse files are`;
+  request.onNote?.(
+    `${files} in the sandboxes: the archive has only the parts with content (${inBytes(bytes)} instead of ${inBytes(apparent)}). The largest: ${which}.`,
+  );
+}
+
+/** How many sparse files a message names. */
+const MOST_NAMED = 3;
+
+const inBytes = (bytes: number) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`);
 
 async function packSandboxes(draft: string, folder: string, root: string, request: BackupRequest): Promise<void> {
   request.onProgress?.({ step: 'sandboxes', done: 0, total: 1 });
@@ -293,7 +333,7 @@ export async function copyStore({ from, to, ...options }: StoreCopyRequest): Pro
     import('./stores/postgres/copy-side.ts'),
     import('./stores/shared/copy/copy.ts'),
   ]);
-  const machine = { clock: systemClock, boot: bootId(), onNote: reportNote };
+  const machine = machineParts();
   await using read =
     source.kind === 'sqlite'
       ? await sqlite.sqliteSource({ ...source, ...machine })
@@ -302,8 +342,29 @@ export async function copyStore({ from, to, ...options }: StoreCopyRequest): Pro
     target.kind === 'sqlite'
       ? await sqlite.sqliteTarget({ ...target, ...machine })
       : await postgres.postgresTarget(target.url);
-  return { from: storeInWords(source), to: storeInWords(target), ...(await copyRows(read, written, options)) };
+  const copied = await copyRows(read, written, storeAddress(target), options);
+  return { from: storeInWords(source), to: storeInWords(target), ...copied };
 }
+
+/** For a store whose data was copied to another one: it can be used again. Throws `conflict` while it is in use, and `not_found`. */
+export async function reopenStore(address: string): Promise<StoreReopened> {
+  const store = namedStore(address, 'STORE');
+  if (store.kind === 'sqlite' && !existsSync(store.file)) {
+    throw new ThroughlineError('not_found', `There is no data in ${store.file}.`);
+  }
+  const [sqlite, postgres, { forgetSuccessor }] = await Promise.all([
+    import('./stores/sqlite/copy-side.ts'),
+    import('./stores/postgres/copy-side.ts'),
+    import('./stores/shared/copy/copy.ts'),
+  ]);
+  await using side =
+    store.kind === 'sqlite'
+      ? await sqlite.sqliteTarget({ ...store, ...machineParts() })
+      : await postgres.postgresTarget(store.url);
+  return { store: storeInWords(store), successor: await forgetSuccessor(side) };
+}
+
+const machineParts = () => ({ clock: systemClock, boot: bootId(), onNote: reportNote });
 
 function sameKind(kind: StoreAddress['kind']): ThroughlineError {
   return new ThroughlineError(

@@ -30,15 +30,15 @@ import type { Server } from './ports/server.ts';
  */
 export interface ClientOptions {
   /** The address of the server: `https://agents.example.org`. Pages of that server may leave it out. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** A key, or the token of the data home. A browser that is signed in needs none. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** Send the token by plain http to another machine, where everybody on the way can read it. Left out: no. */
-  readonly plainHttp?: boolean;
+  readonly plainHttp?: boolean | undefined;
   /** With a key that has the scope `act-as`, or the token of the data home: the owner to act for; left out: the owner of the credentials. */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Answers the questions of agents. Left out: another client answers them, or they are denied after a while. */
-  readonly onPermission?: OnPermission;
+  readonly onPermission?: OnPermission | undefined;
 }
 
 /**

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { withCredentials } from './agents/shared/credentials.ts';
 import { absoluteSources, credentialsOf, environmentFor } from './compose-credentials.ts';
 import { composeSandboxes } from './compose-sandboxes.ts';
-import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
+import { hasCode, noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
 import type { Name } from './core/input/names.ts';
 import type { AdapterName, AgentSettings } from './core/input/settings.ts';
 import type { CredentialsFor } from './core/sandbox/credentials.ts';
@@ -34,9 +34,13 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
       whenUsed(name, () => make(name, value)),
     );
   const agents = isSet ? new Map<string, ConfiguredAgent>() : new FoundAgents(await findsAgents(home), whenNeeded);
-  // Agents of the settings are checked at once: a person may have made a mistake.
   for (const [name, value] of Object.entries(settings.agents)) {
-    const agent = make(name, value).catch((error) => Promise.reject(inFile(setup.file, error)));
+    const agent = make(name, value).catch((error) => {
+      const wrong = inFile(setup.file, error);
+      // A mistake of a program is its author's to find, at once. One in a file concerns only those who use that agent.
+      if (setup.file === null || !hasCode(wrong, 'invalid')) throw wrong;
+      return whenUsed(name, () => Promise.reject(wrong));
+    });
     agents.set(name, configured(value, await agent));
   }
   const [onlyAgent = null] = isSet && agents.size === 1 ? agents.keys() : [];
@@ -161,7 +165,7 @@ function programSettings(given: AgentSettings, { base }: Setup) {
 }
 
 function claudeParts({ home, ours }: AgentSetup) {
-  return { installed: installedClaude(home), ours, clock: systemClock };
+  return { installed: installedClaude(home), memory: acpFolders(home).memory, ours, clock: systemClock };
 }
 
 /** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */
@@ -217,7 +221,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
   };
   return {
     name,
-    traits: async (sandbox, signal) => (await agent()).traits(sandbox, signal),
+    traits: async (...args) => (await agent()).traits(...args),
     program: async (sandbox) => (await (await agent()).program?.(sandbox)) ?? null,
     open: async (request) => (await agent()).open(request),
     position: async (...args) => (await agent()).position(...args),

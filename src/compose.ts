@@ -3,7 +3,7 @@ import { composeAgents } from './compose-agents.ts';
 import { areHere, composeSandboxes, placeAt, sandboxRoot } from './compose-sandboxes.ts';
 import { hasCode, isDamage, ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
-import { checkOptions, given, shown } from './core/input/arguments.ts';
+import { checkOptions, given, type OrUndefined, shown } from './core/input/arguments.ts';
 import type { AgentSettings, Settings } from './core/input/settings.ts';
 import { NO_BUDGET } from './core/limits/budget.ts';
 import { slotLimits } from './core/limits/slots.ts';
@@ -37,30 +37,30 @@ import type { Telemetry } from './ports/telemetry.ts';
 /* Makes a running engine from the settings. Only this file and the other `compose-*.ts` name concrete parts. */
 
 export interface ComposeOptions extends SetupOptions {
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** Where this process differs from the defaults. */
-  readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
+  readonly engine?: OrUndefined<Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>> | undefined;
   /** More agents. If the settings have one of the same name, that one is used. None of these becomes the default agent. */
-  readonly agents?: Readonly<Record<string, AgentSettings>>;
+  readonly agents?: Readonly<Record<string, AgentSettings>> | undefined;
   /**
    * Returns what an owner logs in with at an agent, beside what the settings name. Called whenever a session is opened. See
    * docs/sandboxes.md. Left out: what the settings say, else what this process has itself.
    */
-  readonly credentials?: CredentialsFor;
+  readonly credentials?: CredentialsFor | undefined;
   /** Gets bugs of Throughline; they are never thrown at a caller. Left out: a message on stderr. */
-  readonly onBug?: (error: unknown, where: string) => void;
+  readonly onBug?: ((error: unknown, where: string) => void) | undefined;
   /** Called while the storage cannot be written and accepted turns wait for it; left out: a message on stderr. */
-  readonly onTrouble?: (error: ThroughlineError) => void;
-  readonly telemetry?: Telemetry;
+  readonly onTrouble?: ((error: ThroughlineError) => void) | undefined;
+  readonly telemetry?: Telemetry | undefined;
   /** Gets the reports of what does not work in this process. Left out: only lost or damaged data is reported, on stderr. */
-  readonly health?: Health;
+  readonly health?: Health | undefined;
   /** What happens when an agent asks for permission and the turn does not decide it. Left out: as the settings say. */
-  readonly permissions?: PermissionMode;
+  readonly permissions?: PermissionMode | undefined;
   /**
    * Given: this process only reads. Data of an older version is then not upgraded, but read from a temporary copy, and this is
    * called with a note for the person. In PostgreSQL such data is refused.
    */
-  readonly looks?: (note: string) => void;
+  readonly looks?: ((note: string) => void) | undefined;
 }
 
 export interface Composed {
@@ -86,6 +86,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
     sandboxes: composeSandboxes(setup),
     processes,
     clock: systemClock,
+    ...(options.looks !== undefined && { onlyReads: true }),
     health,
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
@@ -94,7 +95,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
       ...slotsOf(settings),
       sandbox: placeSettings(settings.sandbox, (path) => resolve(setup.base, path)),
       permissions: options.permissions ?? settings.permissions.mode ?? usual,
-      ...withinTimers({ ...permissionWait(settings), ...options.engine }),
+      ...withinTimers({ ...permissionWait(settings), ...given(options.engine ?? {}) }),
       get defaultAgent() {
         return known.defaultAgent;
       },
@@ -162,7 +163,7 @@ async function openStore(
   const { openSqliteStore } = await import('./stores/sqlite/store.ts');
   const { file } = setup.store;
   try {
-    return await openSqliteStore({ file, clock: systemClock, boot: bootId(), onNote: reportNote, ...options });
+    return await openSqliteStore({ file, clock: systemClock, boot: bootId(), onNote: reportNote, ...given(options) });
   } catch (error) {
     throw withServer(error, setup.home);
   }

@@ -1,4 +1,5 @@
 import { mkdirSync, realpathSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import { compose } from './compose.ts';
@@ -6,16 +7,25 @@ import { agentsInSettings, installedClaude } from './compose-agents.ts';
 import { SCRIPTED, ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
 import { identityOfLocal } from './core/process.ts';
-import { dataHome } from './host/data-home.ts';
+import { dataHome, makeFolderBeside } from './host/data-home.ts';
 import type { DemoConversation, DemoParts, DemoRequest } from './ports/server.ts';
 
 /* The agents of `throughline demo` and `throughline serve --demo`. They use a model that costs money only if the person asks for it. */
 
-export function demo(request: DemoRequest): Promise<DemoParts> {
-  return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
+/** Not in the temporary folder: Claude reads settings in the folders above its own, and another user could have put some there. */
+export async function demo(request: DemoRequest): Promise<DemoParts> {
+  const home = realpathSync(makeFolderBeside(dataHome(request.home), 'throughline-demo-'));
+  const removeHome = () => rm(home, { recursive: true, force: true, maxRetries: 3 });
+  try {
+    const parts = request.agent === 'claude' ? await demoWithClaude(home, request) : await demoWithoutModel(home);
+    return { ...parts, close: () => parts.close().finally(removeHome) };
+  } catch (error) {
+    await removeHome();
+    throw error;
+  }
 }
 
-async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {
+async function demoWithoutModel(home: string): Promise<DemoParts> {
   const sessionFiles = join(home, 'agent-sessions');
   const about =
     'The agent is scripted: a real process with real session files that answers by rules. No model is called.';
@@ -24,7 +34,7 @@ async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {
 }
 
 /** The real Claude. Its model is a stand-in, unless the person asks for their own. */
-async function demoWithClaude({ home, live, installedIn, config }: DemoRequest): Promise<DemoParts> {
+async function demoWithClaude(home: string, { live, config, home: installedIn }: DemoRequest): Promise<DemoParts> {
   const { projectDir, slugOf } = await import('./agents/claude/transcript/locate.ts');
   const claude = await claudeOf({ home: installedIn, config });
   if (claude === null) {

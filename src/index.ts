@@ -4,7 +4,7 @@ import type { SCRIPTED_OPTIONS } from './agents/scripted/options.ts';
 import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, restOf, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { checkBoolean, checkOptions, given, type OptionNames } from './core/input/arguments.ts';
+import { checkBoolean, checkOptions, given, type OptionNames, type OrUndefined } from './core/input/arguments.ts';
 import type { Input } from './core/input/schema.ts';
 import type { settingsWith } from './core/input/settings.ts';
 import { checkOnPermission, type OnPermission } from './library/answering.ts';
@@ -54,16 +54,16 @@ export type AgentSettings = NonNullable<Settings['agents']>[string];
  * await using tl = await open(options);
  */
 export type OpenOptions = Omit<ComposeOptions, 'health' | 'looks' | 'agents' | 'settings'> &
-  Partial<Omit<ServerOptions, 'onAway'>> & {
+  OrUndefined<Partial<Omit<ServerOptions, 'onAway'>>> & {
     /** Settings as a value, instead of any file. */
     readonly settings?: Settings | undefined;
     /** Answers the questions of agents. Left out: they are denied at once, unless `permissions` or the settings say "ask". */
-    readonly onPermission?: OnPermission;
+    readonly onPermission?: OnPermission | undefined;
     /**
      * Whether this process also runs what other processes of the data home have left: accepted turns that nobody has taken within a
      * second, and tasks. Left out: yes.
      */
-    readonly takeUp?: boolean;
+    readonly takeUp?: boolean | undefined;
   };
 
 const OPEN_OPTIONS: OptionNames<OpenOptions> = {

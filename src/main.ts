@@ -102,6 +102,7 @@ export const parts: Parts = {
   },
   restore: async (request) => (await import('./backup.ts')).restoreHome(request),
   copyStore: async (request) => (await import('./backup.ts')).copyStore(request),
+  reopenStore: async (store) => (await import('./backup.ts')).reopenStore(store),
   async names(options, kind, withinMs) {
     const { home, config, store, server = env.THROUGHLINE_SERVER || undefined, as: owner = 'local' } = options;
     if (server !== undefined && kind !== 'installable')

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { faultsOfTime, usesOfTime } from './architecture/clock-rules.ts';
 import { importCycles } from './architecture/cycles.ts';
 import { faultsOfDecisions } from './architecture/decisions.ts';
-import { crowdedFolders, faultsOfEngineFolders, meaninglessFolders } from './architecture/folders.ts';
+import { faultsOfEngineFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { longFunctions } from './architecture/long-functions.ts';
@@ -76,11 +76,10 @@ describe('the page', () => {
     expect(report(own, unsafeMarkup)).toEqual([]);
   });
 
-  test('follows the rules of src: no circular imports, few files in a folder, short functions', () => {
+  test('follows the rules of src: no circular imports, no folder with a meaningless name, short functions', () => {
     const cycles = importCycles(own);
     expect(cycles.map((cycle) => cycle.join(' → '))).toEqual([]);
     const paths = own.map(([path]) => path);
-    expect(crowdedFolders(paths)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
     expect(report(own, longFunctions)).toEqual([]);
     // A small file may stand alone if it is loaded later, or if it has its own test: that test then loads no views.
@@ -97,12 +96,8 @@ describe('a reader', () => {
     expect(cycles.map((cycle) => cycle.join(' → '))).toEqual([]);
   });
 
-  test('finds few files in a folder, and no folder with a meaningless name', () => {
-    // Migrations are never removed, and are found by their numbers.
-    const isMigration = (path: string) => /\/migrations\/\d{4}-/.test(path);
-    const paths = sources.map(([path]) => path).filter((path) => !isMigration(path));
-    expect(crowdedFolders(paths)).toEqual([]);
-    expect(meaninglessFolders(paths)).toEqual([]);
+  test('finds no folder with a meaningless name', () => {
+    expect(meaninglessFolders(sources.map(([path]) => path))).toEqual([]);
   });
 
   test('finds in ARCHITECTURE.md which file of each folder of the engine to read first', () => {

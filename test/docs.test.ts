@@ -2,6 +2,7 @@ import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../src/agents/scripted/program/commands.js';
 import { ERROR_CODES, ThroughlineError } from '../src/core/errors.ts';
 import type { EventKind } from '../src/core/event.ts';
 import { RUNGS } from '../src/core/restore/restore-settings.ts';
@@ -114,6 +115,35 @@ test('the JSON in documents can be parsed', () => {
   expect(faults).toEqual([]);
 });
 
+test('docs/scale.md calculates 10,000 turns a second from the measured turn', () => {
+  const measured = new Map(
+    tableIn('docs/scale.md', '<!-- of one turn -->').map(([, what = '', found = '']) => [what, found]),
+  );
+  const calculated = tableIn('docs/scale.md', '## 10,000 turns a second (extrapolated)');
+  const rows = calculated.map(
+    ([, what = '', found = '']) => [what, Number.parseFloat(found.replace(',', ''))] as const,
+  );
+  expect(rows).toEqual([
+    ['processor time of PostgreSQL', 10 * numberOf(measured.get('processor time of PostgreSQL'))],
+    ['log', 10 * numberOf(measured.get("bytes of PostgreSQL's log (WAL)"))],
+    ['tables and indexes', 10 * numberOf(measured.get('bytes of tables and indexes'))],
+    ['transactions', 10_000 * numberOf(measured.get('transactions (a read outside of a transaction counts as one)'))],
+    [
+      'processor time of Throughline',
+      10 * numberOf(measured.get('processor time of the process that runs the turn, without the agent')),
+    ],
+  ]);
+});
+
+test('docs/scripted-agent.md has every command of the scripted agent, and no other', () => {
+  const [, table = ''] = read('docs/scripted-agent.md').split('\n## Commands\n');
+  const rows = table.split('\n').filter((row) => row.startsWith('| `/'));
+  const shown = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`\/([a-z-]+!?)/g)].map(([, name]) => name),
+  );
+  expect(shown.toSorted()).toEqual(Object.keys(COMMANDS).toSorted());
+});
+
 /** The rows of the table after a line of a document, each as its cells. */
 function tableIn(document: string, line: string): string[][] {
   const [, rest = ''] = read(document).split(`${line}\n`);
@@ -122,6 +152,7 @@ function tableIn(document: string, line: string): string[][] {
   return rows.slice(2, end).map((row) => row.split('|').map((cell) => cell.trim()));
 }
 
+const numberOf = (cell = '') => Number.parseFloat(cell);
 const namesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 
 test.each([

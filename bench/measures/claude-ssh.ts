@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { claudeCliAgent } from '../../src/agents/claude/cli/adapter.ts';
 import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
 import { systemClock } from '../../src/host/clock.ts';
@@ -40,6 +41,7 @@ const measure: Measure = async ({ quick }) => {
       env: bench.env,
       options: {},
       installed: '',
+      memory: join(there.path, 'learnt'),
       clock: systemClock,
     }),
     engine: { maxWarm: 0 },

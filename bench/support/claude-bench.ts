@@ -59,6 +59,7 @@ export class ClaudeBench {
       env: this.env,
       options: {},
       installed: '',
+      memory: join(this.home.path, 'learnt'),
       clock: systemClock,
     });
   }

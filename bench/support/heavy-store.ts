@@ -110,6 +110,7 @@ function task(i: number): NewTask {
     },
     ...{
       session: null,
+      newSession: null,
       maxIterations: 3,
       budget: { costMicros: null, tokens: null },
       after: [],
@@ -133,7 +134,15 @@ function receipt(i: number): Receipt {
       condensed: 0,
       dropped: 0,
     },
-    ...{ unknownBefore: null, delivered: 0, deliveredTokens: 0, unsettled: false, modelCalls: 0, usage: NO_USAGE },
+    ...{
+      unknownBefore: null,
+      delivered: 0,
+      deliveredTokens: 0,
+      window: null,
+      unsettled: false,
+      modelCalls: 0,
+      usage: NO_USAGE,
+    },
     ...{ toolsRan: [], proof: 'none', before: 'none', after: null, tried: [], lockWaits: { count: 0, ms: 0 }, ms: 1 },
     ...NOTHING_OMITTED,
   };

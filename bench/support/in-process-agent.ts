@@ -21,6 +21,7 @@ export function inProcessAgent(answer: () => AsyncIterable<Update> | Iterable<Up
       rewind: false,
       images: false,
       window: 100_000,
+      windowFrom: 'setting',
     }),
     open: async () => ({ ok: true, session: session(answer), proof: 'counted' }),
     position: async () => null,

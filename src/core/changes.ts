@@ -1,6 +1,7 @@
 /* The changes in a directory since the last commit of its git repository. Pure: made from the output of git. */
 
 import { ThroughlineError } from './errors.ts';
+import { quotedPath } from './input/visible.ts';
 
 /**
  * What an agent has changed in the directory of its conversation.
@@ -33,9 +34,9 @@ export interface Changes {
  */
 export interface Keep {
   /** Commits all changes, with this message. */
-  readonly commit?: string;
+  readonly commit?: string | undefined;
   /** Merges the commits of the worktree into the branch that is checked out in the directory which the conversation was given. */
-  readonly merge?: boolean;
+  readonly merge?: boolean | undefined;
 }
 
 /**
@@ -51,6 +52,21 @@ export interface Kept {
   readonly commit: string | null;
   /** The commit that the directory of the conversation is at now; null: nothing was merged. */
   readonly merged: string | null;
+  /** Changed files that are too large for a commit made here, the largest first. They stay in the worktree. */
+  readonly leftOut: readonly SizedFile[];
+}
+
+/**
+ * A file with its size. Of a sparse file, this is how much a program reads, not what it takes on the disk.
+ *
+ * @example
+ * const { leftOut } = await chat.keepChanges({ commit: 'Add a parser' });
+ * for (const { path, bytes } of leftOut) console.log(path, bytes);
+ */
+export interface SizedFile {
+  /** Below the directory, with slashes. */
+  readonly path: string;
+  readonly bytes: number;
 }
 
 /**
@@ -88,6 +104,21 @@ export const CHANGE_KINDS = ['added', 'modified', 'deleted', 'retyped', 'untrack
 export const MOST_PATCH = 256 * 1_024;
 export const MOST_PATCHES = 4 * 1_048_576;
 export const MOST_FILES = 500;
+
+/** How much of the files git reads to show their patches, and for one commit. Of more, it reads the smallest files. */
+export const MOST_COMPARED = 64 * 1_048_576;
+export const MOST_COMMITTED = 1_024 * 1_048_576;
+
+/** The files that do not fit if the smallest come first. The largest first. */
+export function thoseBeyond(most: number, files: readonly SizedFile[]): SizedFile[] {
+  let left = most;
+  const bySize = files.toSorted((a, b) => a.bytes - b.bytes);
+  const fits = bySize.findIndex(({ bytes }) => {
+    left -= bytes;
+    return left < 0;
+  });
+  return fits === -1 ? [] : bySize.slice(fits).toReversed();
+}
 
 const KINDS: Readonly<Record<string, ChangedFile['change']>> = { A: 'added', D: 'deleted', T: 'retyped' };
 
@@ -144,8 +175,11 @@ export function untrackedFile(path: string, text: string | null): ChangedFile {
   if (isEnded) lines.pop();
   const body = lines.map((line) => `+${line}\n`).join('');
   const end = isEnded || lines.length === 0 ? '' : '\\ No newline at end of file\n';
-  const hunk = lines.length === 0 ? '' : `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n${body}${end}`;
-  const patch = `diff --git a/${path} b/${path}\nnew file\n${hunk}`;
+  const [before, after] = [quotedPath(`a/${path}`), quotedPath(`b/${path}`)];
+  const tab = path.includes(' ') ? '\t' : ''; // git ends a name with a space so
+  const place = `@@ -0,0 +1,${lines.length} @@`;
+  const hunk = lines.length === 0 ? '' : `--- /dev/null\n+++ ${after}${tab}\n${place}\n${body}${end}`;
+  const patch = `diff --git ${before} ${after}\nnew file\n${hunk}`;
   return { path, change: 'untracked', added: lines.length, removed: 0, patch };
 }
 

@@ -65,13 +65,13 @@ const UNRESTORED: readonly ErrorCode[] = ['restore_failed', 'context_refuted'];
 /** Which conversations to list. All given conditions must hold. */
 export interface ConversationFilter {
   /** The agent of the last turn; before the first one, the agent that was set for the conversation. */
-  readonly agent?: string;
+  readonly agent?: string | undefined;
   /** One of these states. */
-  readonly state?: ConversationState | readonly ConversationState[];
+  readonly state?: ConversationState | readonly ConversationState[] | undefined;
   /** Changed at this time or later. A time is in milliseconds, a `Date`, or text such as 2026-01-31 or 2026-01-31T12:00:00Z. */
-  readonly since?: number | string | Date;
+  readonly since?: number | string | Date | undefined;
   /** Changed before this time. */
-  readonly until?: number | string | Date;
+  readonly until?: number | string | Date | undefined;
 }
 
 /** A checked filter. A condition that was not given is left out. */

@@ -98,12 +98,12 @@ export function noSuch(what: string, id: string, hint?: string): ThroughlineErro
   return new ThroughlineError('not_found', `There is no ${what} "${id}".`, { hint });
 }
 
-export function noSuchConversation(idOrKey: string): ThroughlineError {
-  return noSuch(
-    'conversation',
-    idOrKey,
-    'See "throughline list". The first prompt to a new key creates a conversation.',
-  );
+/** `isRefused`: whoever asks does not want a new one. */
+export function noSuchConversation(idOrKey: string, { isRefused = false } = {}): ThroughlineError {
+  const created = isRefused
+    ? 'With "create": false, a prompt does not create one.'
+    : 'The first prompt to a new key creates a conversation.';
+  return noSuch('conversation', idOrKey, `See "throughline list". ${created}`);
 }
 
 export function noSuchTurn(id: string): ThroughlineError {
@@ -112,6 +112,17 @@ export function noSuchTurn(id: string): ThroughlineError {
 
 export function noSuchTask(idOrName: string): ThroughlineError {
   return noSuch('task', idOrName, 'See "throughline task list".');
+}
+
+export function noSuchPlan(id: string): ThroughlineError {
+  return noSuch('plan', id, '"throughline task show NAME" shows the plan of a task.');
+}
+
+/** For the id that a caller chose for a new session. */
+export function issuesIds(agent: string): ThroughlineError {
+  return new ThroughlineError('refused', `The agent "${agent}" issues the ids of its sessions itself.`, {
+    hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
+  });
 }
 
 export function noSuchPermission(id: string): ThroughlineError {

@@ -95,6 +95,7 @@ describe('a fault is reported with its place', () => {
     [withRecord({ usage: null }), /turn 2 has no usage/],
     [withRecord({ usage: { ...NO_USAGE, modelCalls: '1' } }), /turn 2 has no usage "modelCalls"/],
     [withRecord({ usage: { ...NO_USAGE, modelCalls: 1e300 } }), /turn 2 has no usage "modelCalls"/],
+    [withRecord({ usage: { ...NO_USAGE, unknownCosts: '1' } }), /turn 2 has a usage "unknownCosts" that is no number/],
     [withRecord({ prompt: [{ type: 'text' }] }), /turn 2: Prompt block 1 \(text\) needs the text field "text"\.$/],
     [
       withRecord({ prompt: [{ type: 'text', text: 'a\udc00' }] }),

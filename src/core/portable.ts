@@ -9,7 +9,7 @@ import { SESSION_ORIGINS } from './restore/session.ts';
 import { isObject, parseSaid } from './turn/content.ts';
 import type { TurnRecord } from './turn/record.ts';
 import { TURN_ENDS } from './turn/turn.ts';
-import { NO_USAGE } from './turn/usage.ts';
+import { NO_USAGE, OPTIONAL_COUNTS } from './turn/usage.ts';
 
 export const EXPORT_FORMAT = 'throughline.conversation';
 export const EXPORT_VERSION = 1;
@@ -130,6 +130,10 @@ function checkUsage(usage: unknown, at: string): void {
   for (const name of Object.keys(NO_USAGE)) {
     // These are added up: a text among them would be concatenated.
     if (!isAmount(usage[name], Number.MAX_SAFE_INTEGER)) throw fault(`${at} has no usage "${name}"`);
+  }
+  for (const name of OPTIONAL_COUNTS) {
+    if (usage[name] === undefined || isAmount(usage[name], Number.MAX_SAFE_INTEGER)) continue;
+    throw fault(`${at} has a usage "${name}" that is no number`);
   }
 }
 

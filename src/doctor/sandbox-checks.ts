@@ -120,7 +120,8 @@ export async function checkErased({ store, sandboxes }: DoctorParts, { erased }:
         remedy: 'Delete it.',
         repair: async () => {
           await store.eraseConversation(owner, conversation, { sandbox: path }); // refused if the sandbox is used again
-          await sandboxes.remove(sandbox);
+          await sandboxes.remove(sandbox, { discard: true });
+          await store.endErasure(owner, conversation);
         },
       });
     } else {

@@ -43,7 +43,7 @@ export async function checkTurns(parts: DoctorParts, { standings }: Census): Pro
     const here = runsAt(standing.place, place);
     const known = names.has(turn.agent);
     const taken = isTakenBy(standing, takers, processes.status);
-    const why = whyStranded(standing, { held: false, taken, here, known });
+    const why = whyStranded(standing, { held: false, taken, here, known, store: store.address });
     if (why === null) return [];
     const found = { check: 'turns', subject: `turn ${turn.n} of conversation ${key ?? conversation}` };
     if (why.reason !== 'no_process' || turn.state === 'queued') {
@@ -76,7 +76,9 @@ export async function checkPlaces({ store, processes, place }: DoctorParts, { pl
   return away
     .filter((one) => !isServed(one.place))
     .map(({ place: other, name, conversations }) => {
-      const { message, hint } = continuable(runsOnlyAt(`Each of ${conversations} conversations`, name, other));
+      const { message, hint } = continuable(
+        runsOnlyAt(`Each of ${conversations} conversations`, { home: name, place: other, store: store.address }),
+      );
       const found = { check: 'places', subject: `place ${name ?? other}`, isNote: true };
       return { ...found, problem: `${message} ${hint}`, ...NO_REPAIR };
     });

@@ -4,6 +4,7 @@ import type { SpendingSettings } from '../core/limits/spending.ts';
 import { DEFAULT_TIME_LIMITS, type TimeLimits, type TimeOverride } from '../core/limits/time-limits.ts';
 import type { LockSettings } from '../core/restore/lock-wait.ts';
 import type { RestoreSettings } from '../core/restore/restore-settings.ts';
+import { EXEC_MS } from '../core/sandbox/sandbox.ts';
 import { NO_PLACE_SETTINGS, type PlaceSettings } from '../core/sandbox/sandbox-settings.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Agent } from '../ports/agent.ts';
@@ -22,6 +23,8 @@ export interface EngineParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly settings: EngineSettings;
+  /** Whether this process only reads what is stored. Left out: no. */
+  readonly onlyReads?: boolean;
   /** Gets what does not work, for those who operate this process. */
   readonly health: Health;
   /** Gets bugs of this program. They are never thrown to a caller. */
@@ -67,6 +70,8 @@ export interface EngineSettings {
   readonly times: TimeLimits;
   /** How sandboxes are set up, limited, put to rest and removed. */
   readonly sandbox: PlaceSettings;
+  /** How long a command of a caller may take in a sandbox, with the set-up that the sandbox needs first. */
+  readonly execMs: number;
   /** How much may be spent on a day (UTC). */
   readonly spending: SpendingSettings;
   /** Text is collected for at most this time before it is stored. */
@@ -92,6 +97,7 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   times: DEFAULT_TIME_LIMITS,
   spending: { conversationPerDay: NO_BUDGET, ownerPerDay: NO_BUDGET, owners: new Map() },
   sandbox: NO_PLACE_SETTINGS,
+  execMs: EXEC_MS,
   flushMs: 50,
   storageMs: 60_000,
   pollMs: 2_000,

@@ -1,5 +1,5 @@
 import type { PublicTask, PublicTaskEvent } from '../core/public/task.ts';
-import { taskHasEnded } from '../core/tasks/task.ts';
+import { tasksAtRest } from '../core/tasks/plan-state.ts';
 
 interface Followed {
   task(idOrName: string): Promise<PublicTask>;
@@ -17,15 +17,16 @@ const BEFORE_DECISION: readonly Moved['kind'][] = ['task.turned', 'task.gated'];
 
 /**
  * Waits until each task has ended, asks a person, or belongs to another data home where no process runs it; or comes after a task that blocks it in
- * this way; or until the signal aborts.
+ * this way; or until the signal aborts. `read`: tasks as they were read after this event; left out: reads them.
  */
 export async function waitForTasks(
   tasks: Followed,
   ids: readonly string[],
   signal: AbortSignal | undefined,
+  read?: { readonly after: number; readonly tasks: readonly PublicTask[] },
 ): Promise<PublicTask[]> {
-  const after = await tasks.lastSeq();
-  const wait = new TaskWait((id) => tasks.task(id));
+  const after = read?.after ?? (await tasks.lastSeq());
+  const wait = new TaskWait((id) => tasks.task(id), read?.tasks);
   await wait.begin(ids);
   if (wait.isOver) return wait.tasks;
   for await (const { taskId, kind } of tasks.follow({ after, ...(signal && { signal }) })) {
@@ -39,15 +40,16 @@ export async function waitForTasks(
 /** Tasks that a caller waits for, and the tasks that they come after, as last read. */
 export class TaskWait {
   readonly #find: (idOrName: string) => Promise<PublicTask>;
-  readonly #known = new Map<string, PublicTask>();
+  readonly #known: Map<string, PublicTask>;
   readonly #asked: string[] = [];
 
-  constructor(find: (idOrName: string) => Promise<PublicTask>) {
+  constructor(find: (idOrName: string) => Promise<PublicTask>, known: readonly PublicTask[] = []) {
     this.#find = find;
+    this.#known = new Map(known.map((task) => [task.id, task]));
   }
 
   async begin(asked: readonly string[]): Promise<void> {
-    for (const one of asked) this.#asked.push(await this.#look(one));
+    for (const one of asked) this.#asked.push(this.#known.has(one) ? one : await this.#look(one));
   }
 
   /** Reads a task again that has changed. Ignores others. */
@@ -60,28 +62,9 @@ export class TaskWait {
   }
 
   get isOver(): boolean {
-    const looked = new Map<string, boolean>();
-    return this.tasks.every((task) => this.#isAtRest(task, looked));
-  }
-
-  /** Whether it changes no more by itself. Remembers answers, because a plan may have very many paths. */
-  #isAtRest(task: PublicTask, looked: Map<string, boolean>): boolean {
-    const known = looked.get(task.id);
-    if (known !== undefined) return known;
-    const isAtRest = this.#hasRest(task) ?? task.after.some((id) => this.#blocks(id, looked));
-    looked.set(task.id, isAtRest);
-    return isAtRest;
-  }
-
-  /** Null: it depends on the tasks it comes after. */
-  #hasRest({ state, stranded }: PublicTask): boolean | null {
-    if (state === 'waiting') return null;
-    return taskHasEnded(state) || state === 'asking' || stranded?.reason === 'other_home';
-  }
-
-  #blocks(id: string, looked: Map<string, boolean>): boolean {
-    const first = this.#known.get(id);
-    return first !== undefined && first.state !== 'done' && this.#isAtRest(first, looked);
+    // A process of this data home may begin a task at any moment.
+    const resting = tasksAtRest(this.#known.values(), ({ stranded }) => stranded?.reason === 'other_home');
+    return this.#asked.every((id) => resting.has(id));
   }
 
   async #look(idOrName: string): Promise<string> {

@@ -73,13 +73,20 @@ export function whyUnwritable(path: string): ThroughlineError | null {
  * home. So while the lock is free, such a folder was left by a process that was killed.
  */
 
-export function makeRestoreFolder(replaced: string): string {
-  const beside = dirname(replaced);
+export const makeRestoreFolder = (replaced: string) => makeFolderBeside(replaced, RESTORE_FOLDER);
+
+/** A new folder for this user alone. `start`: how its name begins. */
+export function makeFolderBeside(path: string, start: string): string {
+  const beside = dirname(path);
   try {
     createDirectories(beside, { statSync, mkdirSync });
-    return mkdtempSync(join(beside, RESTORE_FOLDER));
+    return mkdtempSync(join(beside, start));
   } catch (cause) {
-    throw writeFault(beside, cause) ?? cause;
+    const hint = 'Make it writable for this user, or keep the data elsewhere: --home, or THROUGHLINE_HOME.';
+    throw (
+      writeFault(beside, cause) ??
+      new ThroughlineError('storage_readonly', `Cannot create a directory in ${beside}.`, { hint, cause })
+    );
   }
 }
 

@@ -1,8 +1,8 @@
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ThroughlineError, unreadable } from '../core/errors.ts';
 import { checkText } from '../core/input/arguments.ts';
-import { parseSettings, parseStoreAddress, type Settings } from '../core/input/settings.ts';
+import { parseSettings, parseStoreAddress, type Settings, withoutPassword } from '../core/input/settings.ts';
 import { dataHome, LONGEST_PATH } from './data-home.ts';
 
 const NAME = 'throughline.config.json';
@@ -24,16 +24,16 @@ export type StoreAddress =
 
 export interface SetupOptions {
   /** Where the data is kept; left out: $THROUGHLINE_HOME, else the XDG data directory. */
-  readonly home?: string;
+  readonly home?: string | undefined;
   /** A settings file; left out: $THROUGHLINE_CONFIG, else throughline.config.json here, else in the data home. */
-  readonly config?: string;
+  readonly config?: string | undefined;
   /** Settings as a value, instead of any file. */
   readonly settings?: unknown;
   /**
    * Where conversations are kept: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. Left out: $THROUGHLINE_STORE unless `settings` is
    * given, else as the settings say.
    */
-  readonly store?: string;
+  readonly store?: string | undefined;
 }
 
 export function readSetup({ home: given, config, settings, store }: SetupOptions): Setup {
@@ -84,6 +84,11 @@ export function storeInWords(store: StoreAddress): string {
   return `postgres://${host}${pathname}`;
 }
 
+/** How a command names it: without a password. */
+export function storeAddress(store: StoreAddress): string {
+  return store.kind === 'sqlite' ? `sqlite:${store.file}` : withoutPassword(store.url);
+}
+
 /** The file of the database. Throws `refused` when the conversations are in PostgreSQL. */
 export function storeFile({ store }: Setup): string {
   if (store.kind === 'sqlite') return store.file;
@@ -97,7 +102,7 @@ function readSettings(home: string, named?: string): Read {
   const required = named ?? process.env.THROUGHLINE_CONFIG;
   for (const candidate of required ? [required] : [NAME, join(home, NAME)]) {
     const file = resolve(candidate);
-    const text = read(file, Boolean(required));
+    const text = read(file, Boolean(required), !required && candidate === NAME);
     if (text === null) continue;
     const value = parseJson(text, file);
     try {
@@ -116,10 +121,19 @@ export function inFile(file: string | null, error: unknown): unknown {
   return new ThroughlineError('invalid', error.message, { hint, cause: error });
 }
 
-function read(file: string, required: boolean): string | null {
+/** `mustBeOurs`: nobody named the file; it was found. Null: it is not required, and not there. */
+function read(file: string, required: boolean, mustBeOurs: boolean): string | null {
   try {
-    return readFileSync(file, 'utf8');
+    if (mustBeOurs) checkOurs(file, lstatSync(file));
+    const handle = openSync(file, 'r');
+    try {
+      if (mustBeOurs) checkOurs(file, fstatSync(handle));
+      return readFileSync(handle, 'utf8');
+    } finally {
+      closeSync(handle);
+    }
   } catch (cause) {
+    if (cause instanceof ThroughlineError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (!required && code === 'ENOENT') return null;
     throw new ThroughlineError('invalid', unreadable('settings file', file, code), {
@@ -127,6 +141,20 @@ function read(file: string, required: boolean): string | null {
       cause,
     });
   }
+}
+
+/** Settings name programs that run as our user. The working directory may be one where every user can put a file, such as /tmp. */
+function checkOurs(file: string, found: Stats): void {
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  const isOurs = found.uid === user || found.uid === 0;
+  if (isOurs && (found.isSymbolicLink() || (found.mode & 0o002) === 0)) return;
+  const who = isOurs
+    ? `Every user can change the settings file ${file}, and name`
+    : `The settings file ${file} belongs to another user, who can name`;
+  throw new ThroughlineError('refused', `${who} programs in it that run as you.`, {
+    hint: 'If you trust what is in it, name it with --config or THROUGHLINE_CONFIG. Otherwise work in another directory.',
+  });
 }
 
 function parseJson(text: string, file: string): unknown {

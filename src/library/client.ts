@@ -33,7 +33,7 @@ import { SandboxHandle } from './sandbox.ts';
 
 export type ConversationOptions = Omit<ConversationSpec, 'key'> & {
   /** Answers the questions of its turns. Left out: that of `open` or `connect`. */
-  readonly onPermission?: OnPermission;
+  readonly onPermission?: OnPermission | undefined;
 };
 
 const CONVERSATION_OPTIONS: OptionNames<ConversationOptions> = {
@@ -178,7 +178,7 @@ export class ThroughlineClient {
   }
 
   /** Conversations whose title has all the words, then turns whose prompt or answer does, best first. The last word may be the beginning of one. */
-  async search(words: string, options: { limit?: number } = {}): Promise<SearchHit[]> {
+  async search(words: string, options: { limit?: number | undefined } = {}): Promise<SearchHit[]> {
     checkOptions(options, { limit: true }, 'search()');
     return this.engine.search(words, options);
   }
@@ -222,13 +222,13 @@ export class ThroughlineClient {
   }
 
   /** The agents, and what each can do. `login`: also starts each to see whether somebody is logged in. */
-  async agents(options: { login?: boolean } = {}): Promise<AgentInfo[]> {
+  async agents(options: { login?: boolean | undefined } = {}): Promise<AgentInfo[]> {
     checkOptions(options, { login: true }, 'agents()');
     return this.engine.agents(options);
   }
 
   /** Which conversations have changed, until the signal aborts: hints to read them again. */
-  hints(options: { signal?: AbortSignal } = {}): AsyncIterable<Hint> {
+  hints(options: { signal?: AbortSignal | undefined } = {}): AsyncIterable<Hint> {
     checkOptions(options, { signal: true }, 'hints()');
     return this.engine.hints(options);
   }
@@ -249,7 +249,7 @@ export class ThroughlineClient {
    * Starts no more turns, and waits for those that were already sent: at most `graceMs` (30 seconds, if left out). Then it interrupts
    * the rest. Queued turns stay stored; the next process of the data home runs them.
    */
-  async close(options: { graceMs?: number } = {}): Promise<void> {
+  async close(options: { graceMs?: number | undefined } = {}): Promise<void> {
     checkOptions(options, { graceMs: true }, 'close()');
     const { graceMs = CLOSE_MS } = options;
     await Promise.all(this.#tracking.map((tracker) => tracker.close()));

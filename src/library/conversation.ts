@@ -41,9 +41,9 @@ import { Answerer, checkOnPermission, type OnPermission } from './answering.ts';
  */
 export type SendOptions = Omit<SubmitOptions, 'create'> & {
   /** Aborting it cancels the turn. The answer then rejects with a `TurnError` of code `cancelled`, which has the reply so far. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Answers the agent's questions. Left out: that of the handle or of `open`; without any, see `permissions`. */
-  readonly onPermission?: OnPermission;
+  readonly onPermission?: OnPermission | undefined;
 };
 
 const SEND_OPTIONS: OptionNames<SendOptions> = {
@@ -200,7 +200,7 @@ export class ConversationHandle {
   }
 
   /** Files and folders in its directory whose paths contain `match`, for naming them in a prompt. */
-  async files(options: { match?: string } = {}): Promise<Files> {
+  async files(options: { match?: string | undefined } = {}): Promise<Files> {
     checkOptions(options, { match: true }, 'files()');
     return this.#engine.files(await this.#existing(), options);
   }
@@ -270,7 +270,7 @@ export class ConversationHandle {
    * later one, ends as cancelled, and a new turn with its options takes its place. `conflict` when other turns are queued than
    * those named: one has begun meanwhile. With the same `requestId` it may be repeated.
    */
-  async requeue(turns: readonly QueueTurn[], options: { requestId?: string } = {}): Promise<Requeued> {
+  async requeue(turns: readonly QueueTurn[], options: { requestId?: string | undefined } = {}): Promise<Requeued> {
     checkOptions(options, { requestId: true }, 'requeue()');
     return this.#engine.requeue(await this.#existing(), turns, options);
   }
@@ -279,7 +279,7 @@ export class ConversationHandle {
    * Exactly what the session of a turn was told with its prompt, word for word, with its hashes; left out: of the last turn that has
    * ended. `attempt`: in this attempt; left out: in the last one.
    */
-  async told(turn?: TurnName, options: { attempt?: number } = {}): Promise<PublicTold> {
+  async told(turn?: TurnName, options: { attempt?: number | undefined } = {}): Promise<PublicTold> {
     checkOptions(options, { attempt: true }, 'told()');
     return this.#engine.told(await this.#idOf(turn ?? (await this.#head())), options);
   }
@@ -327,7 +327,7 @@ export class ConversationHandle {
   }
 
   /** Checks that no event of it was changed. */
-  async verify(options: { head?: string } = {}): Promise<ChainCheck> {
+  async verify(options: { head?: string | undefined } = {}): Promise<ChainCheck> {
     checkOptions(options, { head: true }, 'verify()');
     return this.#engine.verify(await this.#existing(), options);
   }

@@ -1,6 +1,6 @@
 /* The types that `throughline` (src/index.ts) and `throughline/client` (src/client.ts) both export. */
 
-export type { ChangedFile, Changes, Keep, Kept } from '../core/changes.ts';
+export type { ChangedFile, Changes, Keep, Kept, SizedFile } from '../core/changes.ts';
 export type { ConversationState } from '../core/conversation.ts';
 export type { ErrorCode, Failure } from '../core/errors.ts';
 export type { Message } from '../core/input/messages.ts';
@@ -24,6 +24,8 @@ export type {
   PublicSession as Session,
 } from '../core/public/session.ts';
 export type {
+  PublicPlan as Plan,
+  PublicPlanTask as PlanTask,
   PublicTask as Task,
   PublicTaskEvent as TaskEvent,
   PublicTaskTurn as TaskTurn,
@@ -39,6 +41,7 @@ export type { Proof, Tried } from '../core/restore/receipt.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung, TurnRestore } from '../core/restore/restore-settings.ts';
 export type { ToldPart } from '../core/restore/told.ts';
 export type { ExecResult } from '../core/sandbox/sandbox.ts';
+export type { PlanNeed, PlanState } from '../core/tasks/plan-state.ts';
 export type { Decision, TaskState } from '../core/tasks/task.ts';
 export type { TaskInput, TaskPlan } from '../core/tasks/task-plan.ts';
 export type { TaskReport } from '../core/tasks/task-report.ts';
@@ -67,7 +70,7 @@ export type {
 export type { Me, PublicLease as Lease, Server, ServerHealth } from '../ports/server.ts';
 export type { Requeued } from '../ports/store/turns.ts';
 export type { UsageRow } from '../ports/store/usage.ts';
-export type { AddOptions, RetryOptions, Tasks } from '../ports/tasks.ts';
+export type { AddOptions, PlanOptions, RetryOptions, Tasks } from '../ports/tasks.ts';
 export type {
   CompletedRequest,
   ConversationTracker,

@@ -20,7 +20,7 @@ export class SandboxHandle {
   }
 
   /** The sandbox with its set-up and the conversations that work in it. `measure`: its size is measured now. */
-  async show(options: { measure?: boolean } = {}): Promise<SandboxView> {
+  async show(options: { measure?: boolean | undefined } = {}): Promise<SandboxView> {
     checkOptions(options, { measure: true }, 'show()');
     return this.#sandboxes.show(this.#name, options);
   }
@@ -41,7 +41,7 @@ export class SandboxHandle {
   }
 
   /** Deletes it with everything in it. Refused when unsaved work is in it, unless `force`. */
-  async remove(options: { force?: boolean } = {}): Promise<{ readonly sandboxId: string }> {
+  async remove(options: { force?: boolean | undefined } = {}): Promise<{ readonly sandboxId: string }> {
     checkOptions(options, { force: true }, 'remove()');
     return this.#sandboxes.remove(this.#name, options);
   }

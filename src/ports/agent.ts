@@ -19,9 +19,9 @@ export interface Agent {
   readonly name: string;
   /**
    * Probes the agent once for each `host` of sandboxes, and keeps the result. An aborted signal ends the probe, unless another caller waits
-   * for it. Throws `agent_unavailable` with what to do.
+   * for it. The window is that of `model`; left out: of the one that it uses without a choice. Throws `agent_unavailable` with what to do.
    */
-  traits(sandbox: OpenSandbox, signal?: AbortSignal): Promise<AgentTraits>;
+  traits(sandbox: OpenSandbox, signal?: AbortSignal, model?: string): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
   where?(sandbox: OpenSandbox): Promise<string | null>;
   /** For people: which of its reported abilities are not used, why, and what to do; null or left out: all are used. */
@@ -270,9 +270,11 @@ export interface Tail {
    * finds a difference. Null: not known.
    */
   readonly position: string | null;
+  /** What followed the prompt has used, as far as the storage shows it. Left out: it does not. */
+  readonly usage?: Partial<Usage>;
   /**
    * The storage shows that the prompt followed the position, and that the agent finished the turn by itself: its last entry is a complete
-   * answer, and no tool is open. `usage`: as far as the storage shows it. Left out: it did not finish, or its storage does not show it.
+   * answer, and no tool is open. Left out: it did not finish, or its storage does not show it.
    */
-  readonly ended?: { readonly usage: Partial<Usage> };
+  readonly ended?: boolean;
 }

@@ -1,6 +1,7 @@
 import type { Changes, Keep, Kept } from '../core/changes.ts';
 import type { ConversationFilter } from '../core/conversation.ts';
 import type { ChainCheck } from '../core/event.ts';
+import type { OrUndefined } from '../core/input/arguments.ts';
 import type { UsagePage } from '../core/input/usage-page.ts';
 import type { BudgetInput } from '../core/limits/budget.ts';
 import type { TimeOverride } from '../core/limits/time-limits.ts';
@@ -107,7 +108,11 @@ export interface Engine {
    * `replacedBy`). As few as possible are replaced. `conflict`, and nothing is changed, when the queue has other turns: one has begun, or was
    * added. `refused` for a turn of a task. May be repeated with the same `requestId`.
    */
-  requeue(conversation: string, turns: readonly QueueTurn[], options?: { requestId?: string }): Promise<Requeued>;
+  requeue(
+    conversation: string,
+    turns: readonly QueueTurn[],
+    options?: { requestId?: string | undefined },
+  ): Promise<Requeued>;
   /**
    * Submits the prompt of an ended turn again, as a new turn with `retryOf`. `permissions`: how questions are handled; left out: as in
    * that turn.
@@ -129,11 +134,14 @@ export interface Engine {
    * Yields which conversations of this owner have changed, until the signal aborts. These are only hints to read again: they may come late,
    * twice or without a change, and several changes of one conversation may be one hint.
    */
-  hints(options?: { signal?: AbortSignal }): AsyncIterable<Hint>;
+  hints(options?: { signal?: AbortSignal | undefined }): AsyncIterable<Hint>;
   /**
    * Restores the session before a prompt comes. Returns the receipt; null: another process holds the conversation, or no slot is free.
    */
-  warm(conversation: string, options?: { agent?: string; restore?: TurnRestore }): Promise<PublicReceipt | null>;
+  warm(
+    conversation: string,
+    options?: { agent?: string | undefined; restore?: OrUndefined<TurnRestore> | undefined },
+  ): Promise<PublicReceipt | null>;
 
   /**
    * Ends the processes of its live sessions, and records who did it. No prompt and no answer is lost: the next prompt restores the context,
@@ -160,7 +168,7 @@ export interface Engine {
    * Not in `.git`, `node_modules` and the like, unless `match` names them, and never through links. Throws `not_found` when the directory that
    * the caller named is gone, `refused` when it is elsewhere.
    */
-  files(conversation: string, options?: { match?: string }): Promise<Files>;
+  files(conversation: string, options?: { match?: string | undefined }): Promise<Files>;
 
   show(conversation: string, options?: Bounded): Promise<ConversationView>;
   summary(conversation: string): Promise<PublicSummary>;
@@ -185,69 +193,69 @@ export interface Engine {
    */
   import(exported: unknown, options?: ImportOptions): Promise<PublicConversation>;
   /** Conversations whose title has all the words, then turns whose prompt or answer does. The last word may be the beginning of one. */
-  search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
+  search(query: string, options?: { limit?: number | undefined }): Promise<SearchHit[]>;
   /** What was used, by day (UTC) and agent, newest day first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
   /**
    * Checks the hash chain of the events, also of an erased conversation by its id. `head`: what an earlier check returned, kept elsewhere.
    * Throws `invalid` if it is malformed.
    */
-  verify(conversation: string, options?: { head?: string }): Promise<ChainCheck>;
+  verify(conversation: string, options?: { head?: string | undefined }): Promise<ChainCheck>;
   /**
    * The configured agents. `login`: also starts each, for at most half a minute, to see whether somebody is logged in. Callers at the same
    * time share one probe of an agent, and its result is kept for up to half a minute.
    */
-  agents(options?: { login?: boolean }): Promise<AgentInfo[]>;
+  agents(options?: { login?: boolean | undefined }): Promise<AgentInfo[]>;
 
   /**
    * Starts nothing more, waits up to `graceMs` (left out: 5 seconds) for turns that were sent, interrupts the rest, and closes. Queued turns
    * stay stored. Idempotent.
    */
-  close(options?: { graceMs?: number }): Promise<void>;
+  close(options?: { graceMs?: number | undefined }): Promise<void>;
 }
 
 export interface FollowOptions {
-  readonly after?: number;
-  readonly log?: string;
-  readonly signal?: AbortSignal;
+  readonly after?: number | undefined;
+  readonly log?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** 100 or `limit` turns, in rising order: those after the number `after` (left out: from the first), or the last ones before `before`. */
 export interface TurnPage {
-  readonly after?: number;
+  readonly after?: number | undefined;
   /** `end`: the last ones. Not together with `after`. */
-  readonly before?: number | 'end';
-  readonly limit?: number;
+  readonly before?: number | 'end' | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** 100 or `limit` events before the number `before`, in rising order. */
 export interface EventPage {
   /** Left out, or `end`: the last ones. */
-  readonly before?: number | 'end';
+  readonly before?: number | 'end' | undefined;
   /** Only events of the turn of this number. An imported turn has none. */
-  readonly turn?: number;
+  readonly turn?: number | undefined;
   /** The log that `before` counts in. */
-  readonly log?: string;
-  readonly limit?: number;
+  readonly log?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** `most`: a conversation of more than about this many bytes is `too_large`; left out: no limit. */
 export interface Bounded {
-  readonly most?: number;
+  readonly most?: number | undefined;
 }
 
 export interface ToldOptions extends Bounded {
-  readonly attempt?: number;
+  readonly attempt?: number | undefined;
 }
 
 export interface PermissionFilter {
-  readonly conversation?: string;
+  readonly conversation?: string | undefined;
   /** Only those of this turn. */
-  readonly turn?: string;
+  readonly turn?: string | undefined;
   /** Only those that wait for an answer, or only the others. */
-  readonly open?: boolean;
-  readonly after?: string;
-  readonly limit?: number;
+  readonly open?: boolean | undefined;
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 /**
@@ -285,31 +293,31 @@ export interface SearchHit {
  * tl.conversation('ticket-4711', { agent: 'claude', title: 'Broken build', limitPerDay: '2 USD' });
  */
 export interface ConversationSpec {
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** The agent of the first turn. Later, a turn that names no agent goes to that of the turn before. */
-  readonly agent?: string;
-  readonly title?: string;
-  readonly cwd?: string;
+  readonly agent?: string | undefined;
+  readonly title?: string | undefined;
+  readonly cwd?: string | undefined;
   /** The name, unique per owner, of a sandbox that several conversations share; left out: it gets its own. */
-  readonly sandbox?: string;
+  readonly sandbox?: string | undefined;
   /**
    * Whether it works in its own worktree of the git repository that `cwd` is in, on its own branch. Left out: as the setting
    * `sandbox.worktree` says.
    */
-  readonly worktree?: boolean;
-  readonly restore?: RestoreOverride;
+  readonly worktree?: boolean | undefined;
+  readonly restore?: OrUndefined<RestoreOverride> | undefined;
   /**
    * How much may be spent in it on a day (UTC): `2 USD`, `50k tokens`. It can only lower what the settings allow. Also changes the limit of
    * an existing conversation; null removes it.
    */
-  readonly limitPerDay?: BudgetInput | null;
+  readonly limitPerDay?: BudgetInput | null | undefined;
   /**
    * The model, the mode and config options for the prompts of its agent, kept through every restore. They override the agent's settings.
    * Also changes those of an existing conversation; null removes one. A turn of another agent does not get them.
    */
-  readonly model?: string | null;
-  readonly mode?: string | null;
-  readonly config?: ChoicesChange['config'];
+  readonly model?: string | null | undefined;
+  readonly mode?: string | null | undefined;
+  readonly config?: ChoicesChange['config'] | undefined;
 }
 
 /** The settings of a conversation that its first prompt creates. */
@@ -317,11 +325,11 @@ export type FirstSettings = Omit<ConversationSpec, 'key'>;
 
 export interface EraseOptions {
   /** Also delete its own sandbox: the work and the sessions of its agents in it. Left out: no. */
-  readonly sandbox?: boolean;
+  readonly sandbox?: boolean | undefined;
   /** With `sandbox`: also when it is a worktree with changes that nobody committed. Left out: that is refused. */
-  readonly discard?: boolean;
+  readonly discard?: boolean | undefined;
   /** The `head` that `verify` returned: erases only if nothing was added since. For archives: an export after that is complete. */
-  readonly head?: string;
+  readonly head?: string | undefined;
 }
 
 /**
@@ -344,20 +352,20 @@ export type Remains =
 
 /** Which conversations, and which page of them. */
 export interface ListOptions extends ConversationFilter {
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** The last one of the previous page. */
-  readonly before?: { readonly updatedAt: number; readonly id: string };
+  readonly before?: { readonly updatedAt: number; readonly id: string } | undefined;
   /**
    * Only conversations that have used this session (the agent's id); the one that can still use it comes first. All in one page. Not
    * together with `agent`, `state`, `since` or `until`.
    */
-  readonly session?: string;
+  readonly session?: string | undefined;
 }
 
 export interface AnswerOptions {
   /** How long to wait for the end of the turn: up to 60,000. Left out: does not wait. */
-  readonly waitMs?: number;
-  readonly signal?: AbortSignal;
+  readonly waitMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -382,34 +390,34 @@ export interface TurnAnswer {
  * `model`, `mode`, `config`: for this turn alone. They override those of the conversation and of the agent's settings, and are reset after
  * the turn. If the agent does not have one, the turn fails, and its failure lists what the agent has.
  */
-export interface SubmitOptions extends Choices {
+export interface SubmitOptions extends OrUndefined<Choices> {
   /**
    * Whether to create the conversation when there is none. Left out: yes, unless its name looks like an id of ours: then it is probably the id
    * of a conversation that was erased. A value: yes, with these settings, in the commit that stores the prompt. For an existing
    * conversation they mean the same as in `ensure`.
    */
-  readonly create?: boolean | FirstSettings;
-  readonly requestId?: string;
-  readonly agent?: string;
+  readonly create?: boolean | FirstSettings | undefined;
+  readonly requestId?: string | undefined;
+  readonly agent?: string | undefined;
   /**
    * The agent's id of an existing session to continue in. A session that the conversation has not used is adopted: its own turns come before
    * this one. `conflict` while another turn is open.
    */
-  readonly session?: string;
+  readonly session?: string | undefined;
   /**
    * The id for a new session, which gets the history as any new one does. `refused` when the agent issues its ids itself, or when
    * the id was used before.
    */
-  readonly newSession?: string;
-  readonly restore?: TurnRestore;
-  readonly permissions?: PermissionMode;
+  readonly newSession?: string | undefined;
+  readonly restore?: OrUndefined<TurnRestore> | undefined;
+  readonly permissions?: PermissionMode | undefined;
   /** How long this turn may take, and how long its agent may be silent. */
-  readonly limits?: TimeOverride;
+  readonly limits?: OrUndefined<TimeOverride> | undefined;
   /**
    * Where the answer goes, in the caller's own words: a channel, an address. The turn is in `pending` until the caller reports the answer as
    * `delivered`, so that a program that is restarted in between can continue. Left out: the turn is never in `pending`.
    */
-  readonly deliverTo?: string;
+  readonly deliverTo?: string | undefined;
 }
 
 export interface Submitted {
@@ -431,9 +439,9 @@ export interface QueueTurn {
   /** Its id. */
   readonly turn: string;
   /** The prompt to send instead. */
-  readonly prompt?: Prompt | string;
+  readonly prompt?: Prompt | string | undefined;
   /** Cancel it. */
-  readonly drop?: boolean;
+  readonly drop?: boolean | undefined;
 }
 
 /**
@@ -444,10 +452,10 @@ export interface QueueTurn {
  */
 export interface ImportOptions {
   /** Left out: the exported one, or none. */
-  readonly key?: string;
-  readonly cwd?: string;
+  readonly key?: string | undefined;
+  readonly cwd?: string | undefined;
   /** For messages: the agent that continues; left out: the default one. An exported conversation names its own. */
-  readonly agent?: string;
+  readonly agent?: string | undefined;
 }
 
 /** An accepted turn whose answer is not delivered yet. `seq`: the number of the event that accepted it. */
@@ -457,16 +465,16 @@ export type PendingTurn = Pick<Submitted, 'turn' | 'seq'>;
 export type QueuePage = Pick<TurnPage, 'after' | 'limit'>;
 
 export interface PendingPage {
-  readonly after?: string;
-  readonly limit?: number;
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 export interface ForkOptions {
   /** The number of the last turn to copy; left out: the head. */
-  readonly turn?: number;
-  readonly key?: string;
-  readonly title?: string;
-  readonly cwd?: string;
+  readonly turn?: number | undefined;
+  readonly key?: string | undefined;
+  readonly title?: string | undefined;
+  readonly cwd?: string | undefined;
 }
 
 /**

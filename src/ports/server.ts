@@ -165,10 +165,8 @@ export interface DemoRequest {
   readonly agent: 'scripted' | 'claude';
   /** Use the person's own model, which may cost money, instead of the stand-in. */
   readonly live: boolean;
-  /** A temporary directory for everything that the demo keeps. */
-  readonly home: string;
-  /** The data home that agents were installed in; left out: the usual one. */
-  readonly installedIn: string | undefined;
+  /** The data home that agents were installed in; left out: the usual one. The demo has a temporary one beside it. */
+  readonly home: string | undefined;
   /** The person's settings file; left out: the usual one. */
   readonly config: string | undefined;
 }
@@ -186,6 +184,6 @@ export interface DemoParts {
   readonly sessionFiles: string;
   /** Kills the process that has a session of the agent, and returns its pid. Null: there is none. */
   killProcess(sessionId: string): Promise<number | null>;
-  /** Ends what was started beside the engine. */
+  /** Ends what was started beside the engine, and removes the demo's data home. After the engine was closed. */
   close(): Promise<void>;
 }

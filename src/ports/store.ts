@@ -38,6 +38,8 @@ export interface Store
    * machine.
    */
   readonly isElsewhere: boolean;
+  /** How a command names it (`--store`): without a password. */
+  readonly address: string;
   /**
    * The id of the log, which is all stored events. It changes when events were lost or a backup was restored, because a number may then
    * stand for another event than before.

@@ -1,3 +1,4 @@
+import type { OrUndefined } from '../core/input/arguments.ts';
 import type { PublicLock } from '../core/public/conversation.ts';
 import type { Prompt } from '../core/turn/content.ts';
 import type { Usage } from '../core/turn/usage.ts';
@@ -10,14 +11,14 @@ import type { Usage } from '../core/turn/usage.ts';
  */
 export interface NewRequest {
   /** What is about to be sent. Recorded with the request, so that it is known even if the program dies. */
-  readonly prompt?: Prompt | string;
+  readonly prompt?: Prompt | string | undefined;
   /**
    * Continue in the agent's current session, as of when the lock is taken, because the request before may change it until then. The argument
    * `sessionId` has to be null; the answer has the session as `sessionId` (null: the agent has none yet).
    */
-  readonly current?: boolean;
+  readonly current?: boolean | undefined;
   /** How long to wait while another request of the agent is open. Left out: 0, which throws `conflict` at once. `Infinity`: until aborted. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** When it aborts, the wait ends with `cancelled`, and nothing is recorded. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -30,9 +31,9 @@ export interface NewRequest {
  */
 export interface CompletedRequest {
   /** The prompt, unless it was given before; a different one is a `conflict`. */
-  readonly prompt?: Prompt | string;
-  readonly reply?: string;
-  readonly usage?: Partial<Usage>;
+  readonly prompt?: Prompt | string | undefined;
+  readonly reply?: string | undefined;
+  readonly usage?: OrUndefined<Partial<Usage>> | undefined;
 }
 
 /**
@@ -43,7 +44,7 @@ export interface CompletedRequest {
  */
 export interface FailedRequest extends CompletedRequest {
   /** Why it failed, for people. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /**
@@ -101,7 +102,7 @@ export interface TrackedSession {
 export interface ConversationTracker {
   /**
    * Records a request before it is sent, and takes the conversation's lock. `sessionId`: the session that the agent will continue; null: it
-   * starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`. So is a request while
+   * starts a new one. If it is not the agent's current session, the request stays pending until the agent names a session. Repeating a request gives the same answer. The same id with other arguments is a `conflict`. So is a request while
    * another one of the agent is still open after `waitMs`; the error names that one.
    */
   trackRequest(
@@ -110,7 +111,10 @@ export interface ConversationTracker {
     sessionId: string | null,
     options?: NewRequest,
   ): Promise<TrackedRequest>;
-  /** The agent has named its session, which is the agent's current one from now on. Repeating it changes nothing. */
+  /**
+   * The agent has named its session, which is the agent's current one from now on; the one before is dormant. Call it also if the agent took
+   * the id that was passed to `trackRequest`. Repeating it changes nothing.
+   */
   updateRequestSession(requestId: string, sessionId: string): Promise<TrackedRequest>;
   /** The agent has answered: ends the turn, moves its session's watermark and frees the lock. Repeating it returns the first end. */
   completeRequest(requestId: string, done?: CompletedRequest): Promise<TrackedRequest>;
@@ -121,7 +125,7 @@ export interface ConversationTracker {
   /** The agent's current session; null: it has none yet. */
   getAgentSession(agentId: string): Promise<string | null>;
   getSession(sessionId: string): Promise<TrackedSession | null>;
-  /** Every session of the agent, oldest first. */
+  /** Every session that the agent has named, oldest first. */
   sessionHistory(agentId: string): Promise<string[]>;
   /** Who holds the lock of the agent's conversation; null: nobody. */
   lockStatus(agentId: string): Promise<PublicLock | null>;

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
+import { issuesIds, noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import { given } from '../core/input/arguments.ts';
 import { type AgentTraits, canReopen } from '../core/restore/traits.ts';
 import { judgeOf, type SessionMode, type TaskSpec } from '../core/tasks/task.ts';
@@ -59,14 +59,16 @@ async function probe(agents: TaskParts['agents'], name: string, sandbox: OpenSan
 
 /** An agent that cannot reopen a session would lose it in a crash, so it cannot keep one. */
 function sessionsOf(
-  { session, sessions }: TaskSpec,
+  { session, newSession, sessions }: TaskSpec,
   agent: string,
   traits: AgentTraits,
   place: (field: keyof TaskSpec) => string,
 ): SessionMode {
   const keeps = canReopen(traits);
-  if (session !== null && !keeps) {
-    throw refused(`${place('session')}${agent} cannot reopen a session.`, 'Leave the session out.');
+  if (newSession !== null && traits.id !== 'assigned') throw withPlace(place('newSession'), issuesIds(agent));
+  const field = newSession === null ? 'session' : 'newSession';
+  if ((session ?? newSession) !== null && !keeps) {
+    throw refused(`${place(field)}${agent} cannot reopen a session.`, 'Leave the session out.');
   }
   if (sessions === 'kept' && !keeps) {
     const message = `${place('sessions')}${agent} cannot keep a session, because it cannot reopen one.`;

@@ -1,10 +1,17 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { noSuchTask } from '../core/errors.ts';
+import { noSuchPlan, noSuchTask } from '../core/errors.ts';
 import { checkEventNumber } from '../core/event.ts';
-import { checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
+import { checkAfter, checkLimit, checkText, checkWait, given } from '../core/input/arguments.ts';
 import { type Actor, actor } from '../core/input/names.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
-import { type PublicTask, type PublicTaskEvent, toPublicTask, toPublicTaskEvent } from '../core/public/task.ts';
+import {
+  type PublicPlan,
+  type PublicTask,
+  type PublicTaskEvent,
+  toPublicPlan,
+  toPublicTask,
+  toPublicTaskEvent,
+} from '../core/public/task.ts';
 import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/tasks/task.ts';
 import { inWords, parsePlan, placesIn, type TaskPlan } from '../core/tasks/task-plan.ts';
 import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
@@ -13,7 +20,7 @@ import { whyTaskStranded } from '../core/tasks/task-standing.ts';
 import { runsAt } from '../core/turn/standing.ts';
 import { inPages } from '../flow/pages.ts';
 import { waitForTasks } from '../flow/task-wait.ts';
-import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
+import type { AddOptions, PlanOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
 import { TaskRunner } from './runner.ts';
@@ -131,6 +138,24 @@ class EmbeddedTasks implements Tasks {
     return reportOf(task, events.map(toPublicTaskEvent), sessions);
   }
 
+  async plan(id: string, { waitMs, signal }: PlanOptions = {}): Promise<PublicPlan> {
+    const ms = checkWait(waitMs);
+    const after = await this.lastSeq();
+    const tasks = await this.#tasksOf(id);
+    const now = toPublicPlan(id, tasks);
+    if (ms === 0 || now.state !== 'running') return now;
+    const over = AbortSignal.any([AbortSignal.timeout(ms), ...(signal ? [signal] : [])]);
+    const ids = tasks.map((task) => task.id);
+    await waitForTasks(this, ids, over, { after, tasks });
+    return toPublicPlan(id, await this.#tasksOf(id));
+  }
+
+  async #tasksOf(plan: string): Promise<PublicTask[]> {
+    const tasks = await this.#refreshed(() => this.#store.plan(this.owner, plan));
+    if (tasks.length === 0) throw noSuchPlan(plan);
+    return tasks;
+  }
+
   async usage(page: Parameters<Tasks['usage']>[0] = {}) {
     const { before, ...rest } = checkUsagePage(page);
     const last = before && { before: { day: before.day, task: before.taskId } };
@@ -202,7 +227,7 @@ class EmbeddedTasks implements Tasks {
     const homes = new Map<string, string | null>();
     for (const place of new Set(tasks.filter(mayBeStranded).map((task) => task.place)))
       homes.set(place, await store.placeName(place));
-    const common = { takers, holders, status: processes.status };
+    const common = { takers, holders, status: processes.status, store: store.address };
     return tasks.map((task) => {
       if (!mayBeStranded(task)) return toPublicTask(task);
       const facts = { ...common, here: isHere(task), home: homes.get(task.place) ?? null };

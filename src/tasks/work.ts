@@ -146,14 +146,15 @@ export class TaskWork {
   }
 
   #submit(conversation: string, requestId: string): Promise<Submitted> {
-    const { agent, permissions, progress, session, sessions } = this.#task;
+    const { agent, permissions, progress, session, newSession, sessions } = this.#task;
+    // Only until a turn has run in it. From then on it belongs to the conversation, also if its id changes.
+    const named = progress.adopted ? {} : { ...(session && { session }), ...(newSession && { newSession }) };
     if (progress.retryOf !== null) return this.#engine.retry(progress.retryOf, { requestId });
     const options: SubmitOptions = {
       requestId,
       agent,
       permissions,
-      // Only until a turn has run in it. From then on it belongs to the conversation, also if its id changes.
-      ...(session !== null && !progress.adopted && { session }),
+      ...named,
       ...(session === null && RESTORE[sessions]),
     };
     return this.#engine.submit(conversation, taskPrompt(this.#task), options);
@@ -247,7 +248,7 @@ export class TaskWork {
   #standing(turns: readonly TaskTurn[] = []): Standing {
     const { maxIterations, retryInterrupted, budget, progress } = this.#task;
     const { iteration, tries, spent } = withTurns(progress, turns);
-    const unpriced = turns.some(({ usage }) => isUnpriced(usage));
+    const unpriced = turns.find(({ usage }) => isUnpriced(usage))?.agent ?? null;
     return { iteration, tries, spent, maxIterations, retryInterrupted, budget, unpriced };
   }
 

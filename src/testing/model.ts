@@ -49,11 +49,11 @@ export interface Model {
  */
 export interface ModelOptions {
   /** Requests with more tokens, by estimate, are refused as too long. Default: no limit. */
-  readonly window?: number;
+  readonly window?: number | undefined;
   /** Default: any that is free. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** How many are kept of `requests`, and of `others`; the oldest are removed. Default: all are kept. */
-  readonly keep?: number;
+  readonly keep?: number | undefined;
 }
 
 const APIS: readonly Api[] = [anthropicMessages, openaiResponses, openaiChat, geminiGenerateContent];

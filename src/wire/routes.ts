@@ -50,6 +50,7 @@ export const ROUTES = {
   reportTask: { method: 'GET', path: '/tasks/{task}/report' },
   cancelTask: { method: 'POST', path: '/tasks/{task}/cancel' },
   retryTask: { method: 'POST', path: '/tasks/{task}/retry' },
+  getPlan: { method: 'GET', path: '/plans/{plan}' },
   listSandboxes: { method: 'GET', path: '/sandboxes' },
   openSandbox: { method: 'POST', path: '/sandboxes' },
   showSandbox: { method: 'GET', path: '/sandboxes/{sandbox}' },

@@ -33,6 +33,7 @@ export const USES_OF_ELAPSED_TIME: Readonly<Record<string, string>> = {
   'faces/cli/commands/server/backup.ts': 'when the progress was last shown',
   'faces/cli/output.ts': 'how long a person has seen nothing new',
   'faces/http/app.ts': 'requests, for the log and the metrics',
+  'faces/http/streams/event-stream.ts': 'how long a reader has read nothing',
   'faces/http/json/write-json.ts': 'its own work, which it interrupts so that others can run',
   'faces/http/read-request.ts': 'its own work, which it interrupts so that others can run',
   'sandboxes/container/engine.ts': 'how long a container takes to end',

@@ -3,6 +3,7 @@ import { replacedWords } from './plain-words.ts';
 
 test.each<[string, string, string[]]>([
   ['src/x.ts', 'isUnsettled, settled(), await openPatiently()', ['settled', 'openPatiently']],
+  ['src/x.ts', "state: 'settled' // when it has settled", ['settled']],
   ['src/x.ts', 'interface Room {} // room for one, worth it', ['interface Room']],
   [
     'docs/x.md',

@@ -25,8 +25,8 @@ const REPLACED = new RegExp(
 // A bell notifies: a rung is a step of the ladder, and only that.
 const OF_BELLS = /\bbells?\b[^.;\n]*\brung\b|\brung\b[^.;\n]*\bbells?\b|\b(?:is|are|was|were|be|been) rung\b/gi;
 
-/** Allowed: a state of sessions, and names of JavaScript. */
-const ALLOWED = /unsettled|allSettled|PromiseSettledResult/gi;
+/** Allowed: a state of sessions, names of JavaScript, and a state of plans, in quotes. */
+const ALLOWED = /unsettled|allSettled|PromiseSettledResult|(?<=['"`])settled(?=['"`])/gi;
 
 /** Every word of a file that was replaced. */
 export function replacedWords(path: string, source: string): string[] {

@@ -21,10 +21,6 @@ export const USES_OF_HOST: Readonly<Record<string, { uses: readonly string[]; wh
     uses: ['process.arch', 'process.platform'],
     why: 'the name of the package that a person has installed here',
   },
-  'agents/acp/known/memory.ts': {
-    uses: ['node:fs', 'process.pid'],
-    why: 'stores what was learnt about agents in the data home',
-  },
   'agents/acp/known/packages.ts': {
     uses: ['node:fs'],
     why: 'finds the packages that a person has installed here, if the settings have no agent',
@@ -49,6 +45,10 @@ export const USES_OF_HOST: Readonly<Record<string, { uses: readonly string[]; wh
   'agents/shared/install.ts': {
     uses: ['node:child_process', 'node:fs', 'process.arch', 'process.platform'],
     why: 'installs packages into the data home when a person asks for it; no agent runs',
+  },
+  'agents/shared/learnt-file.ts': {
+    uses: ['node:fs', 'process.pid'],
+    why: 'stores what was learnt about agents in the data home',
   },
   'agents/shared/paths.ts': {
     uses: ['node:fs', 'process.platform'],

@@ -125,6 +125,7 @@ async function everyVerb(store: Store): Promise<void> {
     store.findTurn(ANN, turn.id),
     store.findRequest(ANN, 'no-such-request'),
     store.summary(ANN, conversation),
+    store.openPermissions(ANN, conversation),
     store.spending(ANN, conversation),
     store.standings(ANN, [conversation]),
     store.sessions(ANN, conversation, { agent: AGENT, limit: 5 }),

@@ -1,22 +1,27 @@
 import {
+  appendFileSync,
+  closeSync,
   copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   watch,
   writeFileSync,
 } from 'node:fs';
 import { createServer, get } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { backupHome, receiveBackup, restoreHome } from '../../src/backup.ts';
 import { connectTo } from '../../src/connect.ts';
 import { open } from '../../src/index.ts';
@@ -25,6 +30,7 @@ import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
 import { INTERFACE } from '../../src/wire/operations/operation.ts';
 import { placeIn, schemaOf, writeOlder } from '../contracts/older-database.ts';
 import { openAt, temporaryFolder } from '../contracts/sqlite-folder.ts';
+import { smallDisk } from '../faults/full-disk/small-disk.ts';
 import { CliHome } from './cli/process.ts';
 import { serveProcess } from './http/support/served-process.ts';
 
@@ -559,3 +565,73 @@ test('a backup that is received from another server never replaces the data of t
   expect(await codeOf(Promise.try(() => receiveBackup(request, async function* () {})))).toBe('conflict');
   expect(readFileSync(file)).toEqual(before);
 });
+
+test('sparse files take no space in a backup with sandboxes, are named with their sizes, and are sparse again after a restore', async () => {
+  const { folder, home } = await backedUp();
+  const work = join(home, 'sandboxes', readdirSync(join(home, 'sandboxes'))[0] as string, 'work');
+  const [large, mixed] = [join(work, 'a\nlarge.img'), join(work, 'mixed.img')];
+  truncateSync(createFile(large), 500e9);
+  const [head, tail] = [Buffer.alloc(8_192, 'head'), Buffer.alloc(8_192, 'tail')];
+  writeFileSync(mixed, head);
+  truncateSync(mixed, 3e9);
+  appendFileSync(mixed, tail);
+  const notes: string[] = [];
+  const file = join(folder, 'backup.tar');
+  await backupHome({ home, file, force: false, sandboxes: true, onNote: (note) => notes.push(note) });
+  expect(statSync(file).size).toBeLessThan(10_000_000);
+  expect(notes).toEqual([
+    expect.stringMatching(/^2 sparse files .* 503\.0 GB.*"[^"\n]*\/a\\nlarge\.img" \(500\.0 GB\)/),
+  ]);
+  await restore(home, file);
+  expect(statSync(large)).toMatchObject({ size: 500e9, blocks: 0 });
+  expect(statSync(mixed).size).toBe(3e9 + tail.length);
+  expect(statSync(mixed).blocks * 512).toBeLessThan(1_000_000);
+  const data = openSync(mixed, 'r');
+  const bytes = Buffer.alloc(8_192);
+  readSync(data, bytes, 0, bytes.length, 0);
+  expect(bytes.equals(head)).toBe(true);
+  readSync(data, bytes, 0, bytes.length, 3e9);
+  expect(bytes.equals(tail)).toBe(true);
+  closeSync(data);
+});
+
+test.for([
+  [
+    'the disk is too small for them',
+    20_000_000,
+    'GNU tar',
+    /needs 2\d\.\d MB, and \d\.\d MB are free/,
+    /Free some space/,
+  ],
+  [
+    'tar writes sparse files out, and that is too much',
+    0,
+    'bsdtar',
+    /needs 500\.0 GB/,
+    /empty parts of sparse files: .*large\.img.*GNU tar/,
+  ],
+] as const)(
+  'a backup with sandboxes is refused before anything is written when %s',
+  async ([_, filled, kind, message, hint], context) => {
+    const { folder, home } = await backedUp();
+    const disk = smallDisk(context);
+    const work = join(home, 'sandboxes', readdirSync(join(home, 'sandboxes'))[0] as string, 'work');
+    truncateSync(createFile(join(work, 'large.img')), 500e9);
+    writeFileSync(join(work, 'full'), Buffer.alloc(filled, 'x'));
+    const programs = join(folder, 'programs');
+    mkdirSync(programs);
+    writeFileSync(join(programs, 'tar'), `#!/bin/sh\n[ "$1" = --version ] && echo '${kind} 1.0'`, { mode: 0o755 });
+    vi.stubEnv('PATH', `${programs}:${process.env.PATH}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const made = backupHome({ home, file: join(disk, 'backup.tar'), force: false, sandboxes: true });
+    await expect(made).rejects.toMatchObject({
+      ...{ code: 'storage_full', message: expect.stringMatching(message), hint: expect.stringMatching(hint) },
+    });
+    expect(readdirSync(disk)).toEqual([]);
+  },
+);
+
+function createFile(path: string): string {
+  writeFileSync(path, '');
+  return path;
+}

@@ -226,6 +226,12 @@ describe('the short-lived function', () => {
       body: { state: 'completed', reply: 'Noted: The codeword is amber.' },
     });
     expect(call({ ...env, THROUGHLINE_TOKEN: 'tl_wrong' }, 'GET', '?turn=x').body.code).toBe('refused');
+    // An agent that is not logged in fails in the same way.
+    const failing = call(env, 'POST', '', { id: 'm-2', thread: 'lambda', text: '/fail agent_failed' });
+    expect(call(env, 'GET', `?turn=${failing.body.turn}`)).toEqual({
+      status: 502,
+      body: { state: 'failed', reply: '', code: 'agent_failed', message: 'failed as asked: agent_failed' },
+    });
   });
 });
 

@@ -87,6 +87,12 @@ test('tracker.py does the same through a server, with only the standard library 
     'req2 or req3: completed in session-3: I was told: The codeword is amber; And birch; And birch',
   ]);
   expect(rest).toEqual(['req4: failed: The model is overloaded.', 'sessions: session-1 -> session-2 -> session-3']);
+  const sessions = await home.engine.sessions('agent456');
+  expect(sessions.map(({ id, state }) => `${id} ${state}`)).toEqual([
+    'session-3 unsettled', // the last request failed in it
+    'session-2 dormant',
+    'session-1 dormant',
+  ]);
   const turns = await home.engine.turns('agent456');
   expect(turns.map(({ state }) => state)).toEqual(['completed', 'completed', 'completed', 'failed']);
   expect(turns[3]).toMatchObject({ prompt: [{ text: 'Please fail' }], usage: { inputTokens: 11 } });

@@ -1,16 +1,21 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { published } from '../../scripts/manifest.js';
+import { blocksIn } from '../docs/blocks.ts';
 import { AGENTS } from '../e2e/cli/agents.ts';
 import { CliHome, Running, until } from '../e2e/cli/process.ts';
 import { inTerminal } from '../e2e/cli/terminal.ts';
-import { ROOT, TEST_PACKAGES } from './packed.ts';
+import { ROOT, run, TEST_PACKAGES } from './packed.ts';
 
 // Started with an older Node, the command continues with the Node in node_modules.
 
 const CHECKOUT = join(ROOT, 'bin/throughline.js');
 const home = new CliHome({ ...AGENTS, stubborn: { adapter: 'scripted', options: { cancelGraceMs: 60_000 } } });
+const scratch = mkdtempSync(join(tmpdir(), 'throughline-old-nodes-'));
 afterAll(() => home.remove());
+afterAll(() => rmSync(scratch, { recursive: true }));
 
 describe.each([
   ['20', 'which starts a child'],
@@ -74,6 +79,51 @@ describe.each([
     expect(child === undefined).toBe(version === '22');
     await until(async () => (await home.show(`killed-${version}`)).turns[0].state === 'interrupted');
   });
+
+  test('says before anything is installed in a checkout what installs it, and npx adds no warning', async () => {
+    const clone = join(scratch, `clone-${version}`);
+    for (const name of ['bin', 'package.json', '.npmrc']) {
+      cpSync(join(ROOT, name), join(clone, name), { recursive: true });
+    }
+    mkdirSync(join(clone, 'src'));
+    writeFileSync(join(clone, 'src/main.ts'), '');
+    // The tests are started by npm, whose variables would change what npx does.
+    const ofNpm = Object.keys(process.env).filter((name) => name.startsWith('npm_'));
+    const unset = Object.fromEntries(ofNpm.map((name) => [name, undefined]));
+    const env = {
+      ...unset,
+      PATH: `${dirname(node)}:/usr/local/bin:/usr/bin:/bin`,
+      HOME: clone,
+      npm_config_offline: 'true',
+    };
+    const { code, stderr } = await run('npx', ['throughline', 'demo'], { cwd: clone, env });
+    expect(stderr).toMatch(/^throughline: Nothing is installed in this checkout yet\. Run "npm start" .*\n$/);
+    expect(code).toBe(3);
+  });
+
+  test('tells a program what the library needs, with the first lines of the README', async () => {
+    const user = join(scratch, `user-${version}`);
+    mkdirSync(join(user, 'node_modules'), { recursive: true });
+    symlinkSync(ROOT, join(user, 'node_modules/throughline'));
+    const [snippet] = blocksIn('README.md', readFileSync(join(ROOT, 'README.md'), 'utf8'), ['ts']);
+    writeFileSync(join(user, 'program.mjs'), snippet?.code ?? '');
+    const { code, stderr } = await run(node, ['program.mjs'], { cwd: user });
+    expect(stderr).toMatch(
+      /^Error: Throughline needs Node 24\.15 or newer, and this is Node 2.*"npm install node@24"/m,
+    );
+    expect(code).toBe(1);
+  });
+});
+
+test('a checkout may be set up with any Node from 20, and the package says what it needs', () => {
+  const checkout = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  expect(checkout.engines).toEqual({ node: '>=20' });
+  expect(published(checkout).engines).toEqual({ node: '>=24.15' });
+});
+
+test('a program in a checkout can import all values of the library', async () => {
+  const library = await import('../../bin/library.mjs');
+  expect(Object.keys(library).toSorted()).toEqual(Object.keys(await import('../../src/index.ts')).toSorted());
 });
 
 function childrenOf(pid: number): number[] {

@@ -8,7 +8,7 @@ import {
   RUNGS,
 } from '../../src/core/restore/restore-settings.ts';
 import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/restore/session.ts';
-import type { AgentTraits } from '../../src/core/restore/traits.ts';
+import { type AgentTraits, WINDOW_FROM } from '../../src/core/restore/traits.ts';
 import type { Prompt } from '../../src/core/turn/content.ts';
 import type { RecordPart, TurnRecord } from '../../src/core/turn/record.ts';
 import { TURN_ENDS } from '../../src/core/turn/turn.ts';
@@ -29,6 +29,7 @@ export const traits: fc.Arbitrary<AgentTraits> = fc.record({
   rewind: fc.boolean(),
   images: fc.boolean(),
   window: fc.integer({ min: 1_000, max: 200_000 }),
+  windowFrom: fc.constantFrom(...WINDOW_FROM),
 });
 
 export const restoreSettings: fc.Arbitrary<RestoreSettings> = fc.record({

@@ -37,4 +37,5 @@ export const TRAITS: AgentTraits = {
   rewind: false,
   images: true,
   window: 100_000,
+  windowFrom: 'setting',
 };

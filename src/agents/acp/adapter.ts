@@ -91,6 +91,7 @@ class AcpAgent implements Agent {
       rewind: false,
       images: learnt.image,
       window: options.window ?? window ?? WINDOW,
+      windowFrom: options.window !== null ? 'setting' : window === undefined ? 'assumed' : 'reported',
     };
   }
 

@@ -19,6 +19,7 @@ import { Inbox } from '../shared/inbox.ts';
 import { type ClaudeAgentParts, claudeAgent } from './claude-agent.ts';
 import { type ClaudeConnection, ClaudeRefusal, type ConnectRequest } from './connection.ts';
 import { projectDir } from './transcript/locate.ts';
+import { LearntWindows } from './windows.ts';
 
 let sandboxes: TestSandboxes;
 let sandbox: OpenSandbox;
@@ -48,7 +49,9 @@ function agent(more: Partial<ClaudeAgentParts> = {}) {
   const find = async () => ({ version: '2.1.300', where: 'here', command: ['claude'] });
   const options = { home: 'user', trustProject: false, mcpServers: [] } as const;
   const clock = { now: () => NOW, monotonic: () => 0 };
-  return claudeAgent({ name: 'claude', connect, find, env: env(), ours: {}, options, model: null, clock, ...more });
+  const windows = new LearntWindows(join(sandboxes.root, 'learnt'), 'claude');
+  const plain = { name: 'claude', env: env(), ours: {}, options, model: null };
+  return claudeAgent({ ...plain, connect, find, windows, clock, ...more });
 }
 const request = (how: OpenHow, more: Partial<OpenRequest> = {}): OpenRequest => ({
   how,
@@ -97,16 +100,25 @@ test.each([
   else expect(lacks).toMatch(why);
 });
 
-test('the window follows the model', async () => {
-  expect(await agent().traits(sandbox)).toMatchObject({
-    id: 'assigned',
-    window: 200_000,
-    rehydrate: true,
-    position: true,
-  });
-  expect((await agent({ model: 'sonnet[1m]' }).traits(sandbox)).window).toBe(1_000_000);
+test('the window of a model is that of the settings, else what Claude has reported of it, else an assumption', async () => {
+  expect(await agent().traits(sandbox)).toMatchObject({ id: 'assigned', rehydrate: true, position: true });
+  const window = async (made: ReturnType<typeof agent>, chosen?: string) => {
+    const { window: tokens, windowFrom } = await made.traits(sandbox, undefined, chosen);
+    return [tokens, windowFrom];
+  };
+  const long = { model: 'sonnet[1m]' };
+  expect(await window(agent())).toEqual([200_000, 'assumed']);
+  expect(await window(agent(long))).toEqual([1_000_000, 'assumed']);
+  expect(await window(agent(), 'sonnet[1m]')).toEqual([1_000_000, 'assumed']);
+  const learnt = new LearntWindows(join(sandboxes.root, 'learnt'), 'claude');
+  learnt.learn(null, 400_000);
+  learnt.learn('sonnet[1m]', 900_000);
+  expect(await window(agent())).toEqual([400_000, 'reported']);
+  expect(await window(agent(long))).toEqual([900_000, 'reported']);
+  expect(await window(agent(), 'sonnet[1m]')).toEqual([900_000, 'reported']);
+  expect(await window(agent(), 'haiku')).toEqual([200_000, 'assumed']);
   const options = { home: 'user', trustProject: false, mcpServers: [], window: 500_000 } as const;
-  expect((await agent({ model: 'sonnet[1m]', options }).traits(sandbox)).window).toBe(500_000);
+  expect(await window(agent({ ...long, options }))).toEqual([500_000, 'setting']);
 });
 
 test('with a config directory in the sandbox, the login of the user does not count', async () => {
@@ -221,7 +233,9 @@ test('impossible requests are refused without starting anything', async () => {
 
 test('the tail has the entries that descend from the prompt, and is null without a file', async () => {
   keep('s', entry('a', null) + entry('b', 'a'));
-  expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, sandbox)).toEqual({ updates: [], position: '2:b' });
+  expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, sandbox)).toMatchObject({
+    ...{ updates: [], position: '2:b', ended: false, usage: { modelCalls: 0 } },
+  });
   expect(await agent().tail('none', { prompt: 'b', position: null }, sandbox)).toBeNull();
   expect(await agent().position('none', sandbox)).toBeNull();
 });
@@ -231,8 +245,7 @@ test('the tail has an end if the answer is complete and the prompt follows the e
     `${JSON.stringify({ type, uuid, parentUuid, timestamp: new Date(1e12).toISOString(), ...more })}\n`;
   const message = { id: 'm', role: 'assistant', stop_reason: 'end_turn', content: [{ type: 'text', text: 'Done.' }] };
   const answer = (uuid: string, parent: string) => line('assistant', uuid, parent, { message });
-  const ended = async (position: string | null) =>
-    (await agent().tail('s', { prompt: 'p', position }, sandbox))?.ended !== undefined;
+  const ended = async (position: string | null) => (await agent().tail('s', { prompt: 'p', position }, sandbox))?.ended;
 
   keep('s', entry('a', null) + answer('b', 'a') + line('attachment', 'x', 'b') + entry('p', 'x') + answer('c', 'p'));
   expect([await ended('2:b'), await ended('3:x')]).toEqual([true, true]);

@@ -25,6 +25,7 @@ import { TranscriptReader } from './transcript/reader.ts';
 import { synthesise } from './transcript/synthesise.ts';
 import { cameToItsEnd, updatesOf, usageIn } from './transcript/updates.ts';
 import { putTranscript } from './transcript/write.ts';
+import type { LearntWindows } from './windows.ts';
 
 /*
  * Claude, run through its SDK (sdk/adapter.ts) or its program (cli/adapter.ts): both find a Claude (find/) and connect to it
@@ -44,6 +45,7 @@ export interface ClaudeAgentParts {
   readonly options: ClaudeOptions;
   /** Null: Claude chooses one. */
   readonly model: string | null;
+  readonly windows: Pick<LearntWindows, 'of' | 'learn'>;
   readonly clock: Clock;
 }
 
@@ -59,7 +61,9 @@ interface InstalledClaude {
 const PROVED_WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
 /** Claude's name for the model that it chooses itself. */
 const DEFAULT_MODEL = 'default';
+/** In tokens, until Claude has reported that of the model. */
 const WINDOW = 200_000;
+/** Of a model with `[1m]` in its name, which is how Claude itself selects that window. */
 const LONG_WINDOW = 1_000_000;
 
 /**
@@ -72,7 +76,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     name: parts.name,
     howToAllow: async (toolCalls) => howToAllow(toolCalls),
     lacks: async (choices) => lacks(choices),
-    traits: async (sandbox) => traitsOf((await parts.find(sandbox)).version, parts),
+    traits: async (sandbox, _signal, model) => traitsOf((await parts.find(sandbox)).version, parts, model),
     where: async (sandbox) => (await parts.find(sandbox)).where,
     login: async (sandbox, signal) => {
       const { command } = await parts.find(sandbox);
@@ -101,8 +105,8 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
       const found = file === null ? null : await entriesFrom(file, sent);
       if (found === null) return null;
       const { entries, position, landed } = found;
-      const ended = landed && cameToItsEnd(entries) ? { ended: { usage: usageIn(entries) } } : {};
-      return { updates: updatesOf(entries), position, ...ended };
+      const ended = landed && cameToItsEnd(entries);
+      return { updates: updatesOf(entries), position, usage: usageIn(entries), ended };
     },
   };
 }
@@ -115,7 +119,7 @@ function howToAllow(toolCalls: readonly unknown[]): string {
   return `"options": {"allowedTools": ${JSON.stringify(tools)}} (docs/claude.md says how to allow less, such as "Bash(git log:*)")`;
 }
 
-function traitsOf(version: string, { model, options }: ClaudeAgentParts): AgentTraits {
+function traitsOf(version: string, parts: ClaudeAgentParts, model: string | undefined): AgentTraits {
   return {
     version,
     id: 'assigned',
@@ -127,8 +131,15 @@ function traitsOf(version: string, { model, options }: ClaudeAgentParts): AgentT
     position: true,
     rewind: canRewind(version),
     images: true,
-    window: options.window ?? (model?.includes('[1m]') ? LONG_WINDOW : WINDOW),
+    ...windowOf(parts, model ?? parts.model),
   };
+}
+
+function windowOf({ options, windows }: ClaudeAgentParts, model: string | null) {
+  if (options.window !== undefined) return { window: options.window, windowFrom: 'setting' } as const;
+  const reported = windows.of(model);
+  if (reported !== null) return { window: reported, windowFrom: 'reported' } as const;
+  return { window: model?.includes('[1m]') ? LONG_WINDOW : WINDOW, windowFrom: 'assumed' } as const;
 }
 
 /** The variables that Claude gets in a sandbox, and where it keeps its sessions there. */
@@ -255,6 +266,7 @@ async function start(opening: Opening, how: ConnectRequest['how'], at: StartsAt)
       noTools,
       version,
       startedWith,
+      onWindow: (tokens) => parts.windows.learn(model, tokens),
     });
     return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
   } catch (error) {

@@ -78,7 +78,10 @@ function folderWith(version: string | null) {
   };
   if (version !== null) install(version);
   const clock = { now: () => 0, monotonic: () => 0 };
-  return { settings: { name: 'claude', env: { PATH: folder }, options: {}, installed: folder, clock }, install };
+  return {
+    settings: { name: 'claude', env: { PATH: folder }, options: {}, installed: folder, memory: folder, clock },
+    install,
+  };
 }
 
 const sandboxes = new TestSandboxes();

@@ -23,6 +23,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { anyText, MCP_SERVERS, type McpServer } from '../shared/mcp-servers.ts';
 import { type FindSettings, type FoundClaude, findClaude } from './find/find.ts';
+import { LearntWindows } from './windows.ts';
 
 /** The settings of one agent that is Claude, for both adapters. */
 export interface ClaudeSettings extends Pick<FindSettings, 'command' | 'package' | 'installed'> {
@@ -32,6 +33,8 @@ export interface ClaudeSettings extends Pick<FindSettings, 'command' | 'package'
   /** Our environment, of which Claude gets the variables that it needs. Left out: that of this process. */
   readonly ours?: NodeJS.ProcessEnv;
   readonly options: Readonly<Record<string, unknown>>;
+  /** A folder of our own for what was learnt about agents. */
+  readonly memory: string;
   readonly clock: Clock;
 }
 
@@ -41,7 +44,7 @@ export interface ClaudeSettings extends Pick<FindSettings, 'command' | 'package'
  * `invalid` for unknown options.
  */
 export function readClaudeSettings<T>(
-  { name, model, env, ours = process.env, options: given, clock, ...places }: ClaudeSettings,
+  { name, model, env, ours = process.env, options: given, memory, clock, ...places }: ClaudeSettings,
   check: (found: FoundClaude) => T,
 ) {
   const options = parseClaudeOptions(name, given);
@@ -57,7 +60,8 @@ export function readClaudeSettings<T>(
     found.catch(() => remembered.delete(key));
     return found;
   };
-  return { parts: { name, env, ours, options, model: model ?? null, clock }, find };
+  const windows = new LearntWindows(memory, name);
+  return { parts: { name, env, ours, options, model: model ?? null, windows, clock }, find };
 }
 
 export const MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'] as const;
@@ -176,7 +180,7 @@ export const CLAUDE_OPTIONS = refusing(
     ),
     trustProject: about("Whether a Claude in the working directory's node_modules may be started. Default: no.", flag),
     window: about(
-      "The model's window in tokens. Default: derived from its name.",
+      "The model's window in tokens. Default: what Claude has reported of the model.",
       whole({ least: 1, of: ' of tokens' }),
     ),
     mcpServers: about('MCP servers for every session, by name as in .mcp.json, or a list. Default: none.', MCP_SERVERS),

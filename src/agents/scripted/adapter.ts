@@ -86,6 +86,7 @@ async function traitsOf(sandbox: OpenSandbox, options: ScriptedOptions): Promise
     rewind: false,
     images: true,
     window: options.window,
+    windowFrom: 'setting',
   };
 }
 

@@ -39,7 +39,7 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
   };
   return {
     name: agent.name,
-    traits: (sandbox, signal) => looking(() => agent.traits(forLook(sandbox), signal)),
+    traits: (sandbox, ...more) => looking(() => agent.traits(forLook(sandbox), ...more)),
     position: (id, sandbox) => agent.position(id, sandbox),
     async tail(id, sent, sandbox) {
       // Without the values we do not know what to hide.

@@ -17,6 +17,8 @@ export class Flight {
   readonly events = new Inbox<AgentEvent>();
   readonly #stopping: Stopping;
   ended = false;
+  /** Why the turn fails when the agent has stopped; null: it then counts as cancelled. */
+  #failure: Extract<AgentOutcome, { kind: 'failed' }> | null = null;
   /** Runs from the moment the agent was asked to stop; null: it was not. */
   #grace: NodeJS.Timeout | null = null;
 
@@ -24,7 +26,7 @@ export class Flight {
     this.#stopping = stopping;
   }
 
-  /** Whether the agent was asked to stop: the turn then counts as cancelled, however it ends. */
+  /** Whether the agent was asked to stop: the turn then counts as cancelled, or as failed, however it ends. */
   get stopped(): boolean {
     return this.#grace !== null;
   }
@@ -34,6 +36,13 @@ export class Flight {
     if (this.ended || this.stopped) return;
     this.#grace = setTimeout(() => void this.#stopping.kill(), this.#stopping.graceMs);
     this.#stopping.ask();
+  }
+
+  /** Stops the agent, because it can only go on in vain. Does nothing when it was already asked to stop. */
+  fail({ message, hint }: { readonly message: string; readonly hint: string }): void {
+    if (this.ended || this.stopped) return;
+    this.#failure = { kind: 'failed', code: 'agent_failed', message, hint, again: false };
+    this.stop();
   }
 
   /** The outcome when the agent's process ended without one. */
@@ -55,7 +64,8 @@ export class Flight {
   end(outcome: AgentOutcome): void {
     if (this.#grace !== null) clearTimeout(this.#grace);
     this.ended = true;
-    this.events.push({ type: 'ended', outcome });
+    const failure = outcome.kind === 'cancelled' ? this.#failure : null;
+    this.events.push({ type: 'ended', outcome: failure === null ? outcome : { ...outcome, ...failure } });
     this.events.close();
   }
 }

@@ -73,6 +73,15 @@ test('the exact version is installed, without scripts; the second time nothing i
   expect(calls()).toHaveLength(1);
 });
 
+test('npm runs no compiled code from the temporary folder, where another user may have put it', async () => {
+  const temporary = join(root, 'tmp');
+  mkdirSync(temporary);
+  // As npm itself does.
+  fakeNpm(`require('node:module').enableCompileCache();${INSTALLS}`);
+  await installClaude({ folder, version: null, env: { ...env, TMPDIR: temporary } });
+  expect(readdirSync(temporary)).toEqual([]);
+});
+
 test('another version replaces the previous one, and no other files are left', async () => {
   fakeNpm(INSTALLS);
   await installClaude({ folder, version: null, env });
@@ -83,7 +92,7 @@ test('another version replaces the previous one, and no other files are left', a
 
 test.each([
   ['agent_unavailable', 'reach its registry', 'npm error code ENOTFOUND\\nnpm error request to somewhere failed'],
-  ['not_found', 'no such version', 'npm error code ETARGET\\nnpm error notarget No matching version found'],
+  ['not_found', 'npm has no version', 'npm error code ETARGET\\nnpm error notarget No matching version found'],
   ['storage_full', 'disk is full', 'npm error code ENOSPC'],
   ['agent_unavailable', 'something strange', 'npm error something strange'],
 ])('%s when npm says: %s', async (code, words, complaint) => {
@@ -96,6 +105,13 @@ test.each([
   // The previous installation is still there, and no incomplete one.
   expect(versionThere()).toBe(TESTED_VERSION);
   expect(readdirSync(dirname(folder))).toEqual(['claude']);
+});
+
+test('that there is no such version is said in our words alone', async () => {
+  const lines = ['code ETARGET', 'notarget No matching version found for x@99.0.0.', 'notarget In most cases you or …'];
+  fakeNpm(`console.error(${JSON.stringify(lines.map((line) => `npm error ${line}`).join('\n'))}); process.exit(1)`);
+  const error = await failure(installClaude({ folder, version: '99.0.0', env }));
+  expect(error.message).toBe('npm has no version 99.0.0 of @anthropic-ai/claude-agent-sdk.');
 });
 
 test('a missing npm is reported', async () => {

@@ -108,7 +108,9 @@ const NPM_ARGS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--n
 function npmInstall({ what, folder: cwd, version, env, signal }: InstallRequest): Promise<void> {
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   return new Promise((resolve, reject) => {
-    const options = { cwd, env, signal, maxBuffer: Number.POSITIVE_INFINITY };
+    // npm runs compiled code from a folder of a fixed name in the temporary folder, which any user can create first.
+    const own = { ...env, NODE_DISABLE_COMPILE_CACHE: '1' };
+    const options = { cwd, env: own, signal, maxBuffer: Number.POSITIVE_INFINITY };
     const child = execFile(npm, NPM_ARGS, options, (error, _, stderr) => {
       if (error === null) resolve();
       // A code that is a text: npm was not found, or was cancelled.
@@ -119,7 +121,7 @@ function npmInstall({ what, folder: cwd, version, env, signal }: InstallRequest)
 }
 
 /** What npm prints when it fails, and what to do about it. */
-function npmErrors({ agent, package: name, megabytes }: Installable) {
+function npmErrors({ agent, package: name, megabytes }: Installable, version: string) {
   const again = `Then run "throughline agents install ${agent}" again.`;
   const all: (readonly [pattern: RegExp, code: ErrorCode, message: string, hint: string])[] = [
     [
@@ -131,7 +133,7 @@ function npmErrors({ agent, package: name, megabytes }: Installable) {
     [
       /\b(?:ETARGET|E404)\b/,
       'not_found',
-      `npm has no such version of ${name}.`,
+      `npm has no version ${version} of ${name}.`,
       `See "npm view ${name} versions", or leave out --version.`,
     ],
     [
@@ -153,13 +155,14 @@ function npmFailure(cause: Error | string, version: string, what: Installable): 
     const hint = `Install Node together with npm, or put the program of ${what.agent} on PATH.`;
     return new ThroughlineError('agent_unavailable', 'npm was not found.', { hint, cause });
   }
-  const known = npmErrors(what).find(([pattern]) => pattern.test(cause));
+  const known = npmErrors(what, version).find(([pattern]) => pattern.test(cause));
   if (known === undefined) {
     const message = `npm could not install ${what.package} ${version}: ${firstErrors(cause) || 'npm gave no reason'}`;
     return new ThroughlineError('agent_unavailable', message);
   }
   const [, code, message, hint] = known;
-  const detail = firstErrors(cause);
+  // That there is no such version says everything; for the rest npm may name a host or a file.
+  const detail = code === 'not_found' ? '' : firstErrors(cause);
   return new ThroughlineError(code, detail === '' ? message : `${message} (${detail})`, { hint });
 }
 

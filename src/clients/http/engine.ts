@@ -357,7 +357,8 @@ export class HttpEngine implements Engine {
     try {
       return this.#at(conversation);
     } catch (error) {
-      if (create === false || !hasCode(error, 'not_found')) throw error;
+      if (!hasCode(error, 'not_found')) throw error;
+      if (create === false) throw noSuchConversation(conversation, { isRefused: true });
       const settings = typeof create === 'object' ? create : {};
       const { id } = await this.ensure({ ...given({ agent }), ...settings, key: conversation });
       return { conversation: id };

@@ -1,14 +1,14 @@
-import { noSuchTask, ThroughlineError } from '../../core/errors.ts';
-import { checkAfter, checkLimit } from '../../core/input/arguments.ts';
+import { noSuchPlan, noSuchTask, ThroughlineError } from '../../core/errors.ts';
+import { checkAfter, checkLimit, checkWait } from '../../core/input/arguments.ts';
 import { checkUsagePage } from '../../core/input/usage-page.ts';
-import type { PublicTask, PublicTaskEvent } from '../../core/public/task.ts';
+import type { PublicPlan, PublicTask, PublicTaskEvent } from '../../core/public/task.ts';
 import { checkTaskStates, type TaskSpec } from '../../core/tasks/task.ts';
 import { inWords, type Locate, parsePlan, placesIn, type TaskPlan } from '../../core/tasks/task-plan.ts';
 import type { TaskReport } from '../../core/tasks/task-report.ts';
 import { parseRetry } from '../../core/tasks/task-retry.ts';
 import { inPages } from '../../flow/pages.ts';
 import { waitForTasks } from '../../flow/task-wait.ts';
-import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
+import type { AddOptions, PlanOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
 import { checkSegment, withAbsoluteDirectories } from './addresses.ts';
 import type { Caller } from './caller.ts';
 
@@ -91,6 +91,11 @@ export class HttpTasks implements Tasks {
     return this.#caller.ask('reportTask', { params: await this.#at(idOrName), within: 'longMs' });
   }
 
+  async plan(id: string, { waitMs, signal }: PlanOptions = {}): Promise<PublicPlan> {
+    const [params, query] = [{ plan: checkSegment(id, noSuchPlan) }, { wait: Math.ceil(checkWait(waitMs) / 1_000) }];
+    return this.#caller.ask('getPlan', { params, query, within: 'longMs', signal });
+  }
+
   async usage(page: Parameters<Tasks['usage']>[0] = {}) {
     const { before, ...query } = checkUsagePage(page);
     const last = before && `${before.day}_${before.taskId}`;
@@ -128,7 +133,7 @@ export class HttpTasks implements Tasks {
 }
 
 /** Fields that only the server can check. */
-const REFUSED: readonly (keyof TaskSpec)[] = ['agent', 'gate', 'sessions', 'session', 'cwd'];
+const REFUSED: readonly (keyof TaskSpec)[] = ['agent', 'gate', 'sessions', 'session', 'newSession', 'cwd'];
 
 /** The server does not have the file of a plan. It names the place in words, which is replaced by the line here. */
 function located(error: unknown, { plan, locate, count }: { plan: unknown; locate: Locate; count: number }): unknown {

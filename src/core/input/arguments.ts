@@ -106,6 +106,9 @@ export function withArticle(what: string): string {
   return /^[aeiou]/.test(what) ? `An ${what}` : `A ${what}`;
 }
 
+/** Options as a caller may write them: one that is undefined counts as left out. */
+export type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined };
+
 /** Removes undefined fields, so that "not set" and "set to undefined" are the same. */
 export function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const set: Partial<T> = {};

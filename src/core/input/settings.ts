@@ -110,6 +110,17 @@ const STORE = about(
 export function parseStoreAddress(address: unknown, name: string): string {
   return STORE.read(address, [name], invalidValue());
 }
+
+/** The address without a password, for texts and for commands that people repeat. */
+export function withoutPassword(address: string): string {
+  if (address.startsWith('sqlite:')) return address;
+  const url = URL.parse(address);
+  if (url === null) return 'postgres://USER@HOST/DATABASE';
+  url.password = '';
+  for (const name of [...url.searchParams.keys()]) if (/password/i.test(name)) url.searchParams.delete(name);
+  return url.href;
+}
+
 const DEFAULT_AGENT = about(
   'The agent for a first turn that names none. Left out: the only one, if there is only one.',
   text,

@@ -19,9 +19,9 @@ export interface AskedRequest {
 }
 
 interface RequestOptions {
-  readonly prompt?: unknown;
-  readonly current?: boolean;
-  readonly waitMs?: number;
+  readonly prompt?: unknown | undefined;
+  readonly current?: boolean | undefined;
+  readonly waitMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

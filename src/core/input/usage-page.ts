@@ -4,10 +4,10 @@ import { checkLimit, shown } from './arguments.ts';
 /** A page of sums by day (UTC), the newest day first. */
 export interface UsagePage<Last extends { readonly day: string }> {
   /** From this day on, as 2026-01-31. */
-  readonly since?: string;
-  readonly limit?: number;
+  readonly since?: string | undefined;
+  readonly limit?: number | undefined;
   /** The last row of the previous page, or the fields that identify it. */
-  readonly before?: Last;
+  readonly before?: Last | undefined;
 }
 
 /** The page that a caller asks for, with its limit filled in. Throws `invalid`. */

@@ -56,6 +56,32 @@ export function findInvisible(text: string): string | null {
   return chars.find((char, i) => isInvisible(char, chars[i - 1] ?? '')) ?? null;
 }
 
+const SHORT: Readonly<Record<string, string>> = {
+  ...{ '\u0007': 'a', '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r', '"': '"', '\\': '\\' },
+};
+
+/**
+ * The name of a file in one line, as git prints it with `core.quotePath=false`: in quotes and with escapes if it has control characters,
+ * quotes or backslashes. Unlike there, also if it has invisible characters.
+ */
+export function quotedPath(path: string): string {
+  let before = '';
+  let quoted = '';
+  let isPlain = true;
+  for (const char of path) {
+    const short = SHORT[char];
+    const isKept = short === undefined && !/\p{Cc}/u.test(char) && !isInvisible(char, before);
+    quoted += isKept ? char : `\\${short ?? octalBytes(char)}`;
+    isPlain &&= isKept;
+    before = isKept ? char : '';
+  }
+  return isPlain ? path : `"${quoted}"`;
+}
+
+function octalBytes(char: string): string {
+  return [...new TextEncoder().encode(char)].map((byte) => byte.toString(8).padStart(3, '0')).join('\\');
+}
+
 /**
  * A value as one line of JSON: no character in it ends a line for any reader (Node's own ends one at U+2028 as well), or acts on a
  * terminal.

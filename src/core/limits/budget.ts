@@ -15,7 +15,7 @@ const AMOUNT = /^\s*(?:(\$)\s*)?(\d{1,12}(?:\.\d{1,6})?)\s*(k|m)?\s*(usd|dollars
 const SCALE: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
 
 /** A budget as a caller writes it: an amount with its unit, or amounts by unit. */
-export type BudgetInput = string | { readonly usd?: number; readonly tokens?: number };
+export type BudgetInput = string | { readonly usd?: number | undefined; readonly tokens?: number | undefined };
 
 /** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: anything else. */
 export function parseBudget(input: unknown): Budget | null {
@@ -67,9 +67,20 @@ export const BUDGET: Schema<BudgetInput | null, Budget> = made(
   (input) => (input === null ? NO_BUDGET : parseBudget(input)),
 );
 
-/** It used tokens and reported no cost. */
-export function isUnpriced(usage: Usage): boolean {
-  return usage.costMicros === 0 && tokensOf(usage) > 0;
+/** The usage of a turn whose cost nobody can know: it was cut off, or it completed without us. Its tokens may be known. */
+export function withUnknownCost(usage: Usage): Usage {
+  return { ...usage, unknownCosts: 1 };
+}
+
+/** Turns completed and used tokens, and no cost was reported for any. */
+export function isUnpriced({ costMicros, unreportedCosts = 0 }: Usage): boolean {
+  return costMicros === 0 && unreportedCosts > 0;
+}
+
+/** The usage of a turn whose end we saw, and that completed. An agent that used tokens and named no cost does not report it. */
+export function ofCompleted(usage: Usage): Usage {
+  const isKnown = usage.costMicros > 0 || usage.unknownCosts !== undefined || tokensOf(usage) === 0;
+  return isKnown ? usage : { ...usage, unreportedCosts: 1 };
 }
 
 export function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
@@ -78,3 +89,12 @@ export function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWrit
 
 /** `2.50 USD`, for people. */
 export const usd = (micros: number): string => `${(micros / 1_000_000).toFixed(4).replace(/0{1,2}$/, '')} USD`;
+
+/** `0.70 USD + 1 turn unknown`, for people. Null: nothing is known of a cost, and nothing shows that there was one. */
+export function costText({ costMicros, unknownCosts = 0, unreportedCosts = 0 }: Usage): string | null {
+  // Of an agent that never reports its cost there is no sum that could be too low.
+  const unknown = unknownCosts + (costMicros > 0 ? unreportedCosts : 0);
+  const turns = `${unknown} turn${unknown === 1 ? '' : 's'} unknown`;
+  if (costMicros === 0) return unknown === 0 ? null : turns;
+  return unknown === 0 ? usd(costMicros) : `${usd(costMicros)} + ${turns}`;
+}

@@ -1,16 +1,7 @@
 import { expect, test } from 'vitest';
-import { NO_USAGE } from '../turn/usage.ts';
-import { NO_BUDGET } from './budget.ts';
-import {
-  addSpending,
-  type DayLimit,
-  judgeSpending,
-  leftOf,
-  lower,
-  NO_SPENDING,
-  overspent,
-  spendingOf,
-} from './spending.ts';
+import { addUsage, NO_USAGE } from '../turn/usage.ts';
+import { NO_BUDGET, ofCompleted, withUnknownCost } from './budget.ts';
+import { addSpending, type DayLimit, judgeSpending, leftOf, lower, NO_SPENDING, overspent } from './spending.ts';
 
 const NOON = Date.parse('2026-03-01T12:00:00Z');
 const usage = (tokens: number, costMicros: number) => ({ ...NO_USAGE, inputTokens: tokens, costMicros });
@@ -33,23 +24,24 @@ test.each([
     /this conversation .* is reached: 2\.50 USD of 2\.00 USD spent/,
   ],
   [
-    'a limit in money, and a cost that is not known',
-    limit('owner', { costMicros: 9 }, { unpriced: true }),
-    /reports no cost/,
+    'a limit in money, and an agent that reports no cost',
+    limit('owner', { costMicros: 9 }, { unpricedAgents: ['codex', 'claude'] }),
+    /the agent "claude" reports no cost/,
   ],
-  ['a limit in tokens needs no cost', limit('owner', { tokens: 9 }, { unpriced: true }), null],
+  ['another agent reports no cost', limit('owner', { costMicros: 9 }, { unpricedAgents: ['codex'] }), null],
+  ['a limit in tokens needs no cost', limit('owner', { tokens: 9 }, { unpricedAgents: ['claude'] }), null],
 ])('%s', (_, one, message) => {
-  const failure = judgeSpending([one], NOON);
+  const failure = judgeSpending([one], 'claude', NOON);
   if (message === null) return expect(failure).toBeNull();
   expect(failure).toMatchObject({ code: 'over_budget', message: expect.stringMatching(message) });
 });
 
 test('a refusal says when it ends, and the setting to change', () => {
   const owner = limit('owner', { tokens: 1 }, { tokens: 1 });
-  expect(judgeSpending([limit('conversation', { tokens: 5 }), owner], NOON)?.hint).toMatch(
+  expect(judgeSpending([limit('conversation', { tokens: 5 }), owner], 'claude', NOON)?.hint).toMatch(
     /00:00 UTC, in 12 hours\. .*limits\.ownerPerDay/,
   );
-  expect(judgeSpending([owner], NOON + 43_200_000 - 90_000)?.hint).toContain('in 2 minutes');
+  expect(judgeSpending([owner], 'claude', NOON + 43_200_000 - 90_000)?.hint).toContain('in 2 minutes');
   expect(overspent([owner], NOON)).toMatchObject({
     code: 'over_budget',
     hint: expect.stringMatching(/raise limits\.ownerPerDay of the settings\.$/),
@@ -66,9 +58,16 @@ test('a turn may spend what the lowest limit leaves, for each unit', () => {
   expect(lower({ tokens: 5, costMicros: null }, { tokens: null, costMicros: 7 })).toEqual({ tokens: 5, costMicros: 7 });
 });
 
-test('usage without a cost is detected, in a sum and among agents', () => {
-  const both = addSpending(addSpending(NO_SPENDING, usage(5, 7)), usage(3, 0));
-  expect(both).toEqual({ tokens: 8, costMicros: 7, unpriced: true });
-  expect(spendingOf([usage(5, 7), usage(0, 0)])).toEqual({ tokens: 5, costMicros: 7, unpriced: false });
-  expect(spendingOf([usage(5, 7), usage(1, 0)]).unpriced).toBe(true);
+test('only agents that completed turns without a cost are named, not those whose turns were cut off', () => {
+  const days = [
+    ['codex', ofCompleted(usage(3, 0))],
+    ['codex', ofCompleted(usage(3, 0))],
+    ['claude', ofCompleted(usage(5, 7))],
+    ['claude', withUnknownCost(usage(2, 0))],
+    ['mute', ofCompleted(usage(0, 0))],
+    // Of an agent that reports its cost otherwise, the sum is nearly right.
+    ['gemini', addUsage(ofCompleted(usage(1, 0)), usage(1, 1))],
+  ] as const;
+  const spent = days.reduce((sum, [agent, used]) => addSpending(sum, agent, used), NO_SPENDING);
+  expect(spent).toEqual({ tokens: 15, costMicros: 8, unpricedAgents: ['codex'] });
 });

@@ -1,5 +1,5 @@
 import type { Failure } from '../errors.ts';
-import { addUsage, NO_USAGE, type Usage } from '../turn/usage.ts';
+import type { Usage } from '../turn/usage.ts';
 import { type Budget, isUnpriced, NO_BUDGET, tokensOf, usd } from './budget.ts';
 
 /* How much may be spent on a day (UTC), by a conversation and by an owner. A task has its own budget besides. */
@@ -9,24 +9,21 @@ export interface DaySpending {
   readonly costMicros: number;
   /** All kinds together. */
   readonly tokens: number;
-  /** A turn used tokens and reported no cost, so the sum of costs is too low. */
-  readonly unpriced: boolean;
+  /** Agents that completed turns and reported no cost. A turn whose cost is only unknown, because it was cut off, does not count. */
+  readonly unpricedAgents: readonly string[];
 }
 
-export const NO_SPENDING: DaySpending = { costMicros: 0, tokens: 0, unpriced: false };
+export const NO_SPENDING: DaySpending = { costMicros: 0, tokens: 0, unpricedAgents: [] };
 
-export function addSpending(before: DaySpending, usage: Usage): DaySpending {
+/** `usage`: of one turn of the agent, or of all its turns together. */
+export function addSpending(before: DaySpending, agent: string, usage: Usage): DaySpending {
+  const { unpricedAgents } = before;
+  const isNew = isUnpriced(usage) && !unpricedAgents.includes(agent);
   return {
     costMicros: before.costMicros + usage.costMicros,
     tokens: before.tokens + tokensOf(usage),
-    unpriced: before.unpriced || isUnpriced(usage),
+    unpricedAgents: isNew ? [...unpricedAgents, agent] : unpricedAgents,
   };
-}
-
-/** The total over the agents that an owner used on a day. */
-export function spendingOf(usages: readonly Usage[]): DaySpending {
-  const { costMicros, tokens } = addSpending(NO_SPENDING, usages.reduce(addUsage, NO_USAGE));
-  return { costMicros, tokens, unpriced: usages.some(isUnpriced) };
 }
 
 /** How much may be spent on a day in a conversation, and by its owner. */
@@ -96,8 +93,8 @@ export function leftOf(limits: readonly DayLimit[]): Budget {
   }, NO_BUDGET);
 }
 
-/** Before a turn. Null: every limit allows it. */
-export function judgeSpending(limits: readonly DayLimit[], now: number): Failure | null {
+/** Before a turn of this agent. Null: every limit allows it. */
+export function judgeSpending(limits: readonly DayLimit[], agent: string, now: number): Failure | null {
   for (const one of limits) {
     const { limit, spent } = one;
     if (limit.tokens !== null && spent.tokens >= limit.tokens) {
@@ -107,7 +104,7 @@ export function judgeSpending(limits: readonly DayLimit[], now: number): Failure
     if (spent.costMicros >= limit.costMicros) {
       return reached(one, `${usd(spent.costMicros)} of ${usd(limit.costMicros)}`, now);
     }
-    if (spent.unpriced) return unpriced(one);
+    if (spent.unpricedAgents.includes(agent)) return unpriced(one, agent);
   }
   return null;
 }
@@ -136,11 +133,11 @@ function reached({ whose }: DayLimit, spent: string, now: number): Failure {
   };
 }
 
-function unpriced({ whose, limit }: DayLimit): Failure {
+function unpriced({ whose, limit }: DayLimit, agent: string): Failure {
   return {
     code: 'over_budget',
-    message: `The limit of this ${whose} is ${usd(limit.costMicros ?? 0)} per day, but an agent that it used today reports no cost.`,
-    hint: `Nothing was sent. Set ${SETTING[whose]} in tokens, or use an agent that reports its cost.`,
+    message: `The limit of this ${whose} is ${usd(limit.costMicros ?? 0)} per day, but the agent "${agent}" reports no cost.`,
+    hint: `Nothing was sent. Name an agent that reports its cost, or set ${SETTING[whose]} in tokens.`,
   };
 }
 

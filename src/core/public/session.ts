@@ -54,11 +54,11 @@ export function toPublicReceipt(stored: Receipt): PublicReceipt {
   const { turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled } = stored;
   // Receipts of older versions do not have these fields.
   const { shortened, leftOut } = { ...NOTHING_OMITTED, ...stored };
-  const { condensed = 0, unknownBefore = null } = stored;
+  const { condensed = 0, unknownBefore = null, window = null } = stored;
   const { modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms } = stored;
   return {
     ...{ turn, attempt, agent, rung, sessionId, carried, condensed, dropped, shortened, leftOut },
-    ...{ unknownBefore, delivered, deliveredTokens, unsettled, ...given({ filesLeft: stored.filesLeft }) },
+    ...{ unknownBefore, delivered, deliveredTokens, window, unsettled, ...given({ filesLeft: stored.filesLeft }) },
     ...{ modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms },
   };
 }

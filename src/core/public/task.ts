@@ -1,3 +1,4 @@
+import { type PlanNeed, type PlanState, planStateOf } from '../tasks/plan-state.ts';
 import type {
   ShownProgress,
   ShownTask,
@@ -33,6 +34,38 @@ export interface PublicTaskProgress extends ShownProgress {
   readonly conversationId: string | null;
   /** The last result of its gate; null: none yet. `lastLine`: of the output of its command; empty: no output, or an agent judged. */
   readonly lastGate: (Pick<GateResult, 'verdict' | 'summary'> & { readonly lastLine: string }) | null;
+}
+
+/**
+ * Tasks that were added together, and whether a person is needed.
+ *
+ * @example
+ * const { tasks } = await tl.tasks.add([{ name: 'parser', goal: 'Write a parser.' }, { goal: 'Describe it.', after: 'parser' }]);
+ * const plan = await tl.tasks.plan(tasks[0]?.planId ?? '', { waitMs: 60_000 });
+ * for (const { message, hint } of plan.needs) console.log(message, hint);
+ */
+export interface PublicPlan {
+  /** The `planId` of its tasks. */
+  readonly id: string;
+  readonly state: PlanState;
+  /** What a person has to do, in the order of the plan; also while other tasks still run. */
+  readonly needs: readonly PlanNeed[];
+  readonly tasks: readonly PublicPlanTask[];
+}
+
+/**
+ * A task of a plan, in short.
+ *
+ * @example
+ * const { tasks } = await tl.tasks.plan('nightly');
+ * const failed = tasks.filter(({ state }) => state === 'failed').map(({ decision }) => decision?.reason);
+ */
+export interface PublicPlanTask {
+  readonly id: string;
+  readonly name: string | null;
+  readonly state: ShownTask['state'];
+  /** The last one; null: none yet. */
+  readonly decision: ShownProgress['decision'];
 }
 
 /**
@@ -86,19 +119,26 @@ export interface PublicTaskUsageRow {
 
 /** Leaves out what only the next runner needs: the turn to retry, the next prompt, and whether a session was adopted. */
 export function toPublicTask(stored: Task, stranded: Stranded | null = null): PublicTask {
-  const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget } = stored;
-  const { after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
+  const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, newSession } = stored;
+  const { maxIterations, budget, after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
   const { createdAt, startedAt, endedAt } = stored;
   const { conversation, round, iteration, tries, turns, spent, lockWaits, denied = 0, decision } = stored.progress;
   return {
-    ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget },
-    ...{ after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
+    ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, newSession },
+    ...{ maxIterations, budget, after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
     progress: {
       ...{ conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, denied, decision },
       lastGate: lastGateOf(stored),
     },
     ...{ stranded, createdAt, startedAt, endedAt },
   };
+}
+
+/** `tasks`: all of the plan, in its order. */
+export function toPublicPlan(id: string, tasks: readonly PublicTask[]): PublicPlan {
+  const planned = tasks.map((task) => ({ ...task, decision: task.progress.decision }));
+  const short = planned.map(({ id: task, name, state, decision }) => ({ id: task, name, state, decision }));
+  return { id, ...planStateOf(planned), tasks: short };
 }
 
 /** The feedback for the next prompt has the last result of the gate, also when there is no next prompt. */

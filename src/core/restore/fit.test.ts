@@ -194,6 +194,15 @@ describe('the output of tools', () => {
     expect(omitted.leftOut.outputs).toBe(1);
   });
 
+  test('is counted as left out where the agent did not report it, also in a turn that is shortened', () => {
+    const parts = [tool('t', null, { target: 'ls', input: { command: 'ls' } }), tool('u', '')];
+    const { omitted } = within([record(1, { parts })], { tokens: 9_000, turns: ALL });
+    expect(omitted).toEqual({ shortened: 0, leftOut: { outputs: 1, images: 0, files: 0 } });
+    const many = Array.from({ length: 40 }, (_, i) => tool(`t${i}`, null, { target: 'x'.repeat(100) }));
+    const short = within([record(1, { parts: many })], { tokens: 700, turns: ALL });
+    expect(short.omitted).toMatchObject({ shortened: 1, leftOut: { outputs: 40 } });
+  });
+
   test('uses at most a quarter of the budget that the texts could use', () => {
     const words = Array.from({ length: 60 }, (_, i) => small(i + 1));
     const printed = { ...small(61), parts: [tool('t', 'o'.repeat(16_000))] };

@@ -147,9 +147,9 @@ function lostBetween(record: TurnRecord, kept: TurnRecord): LeftOut {
   return { outputs, images: images(record) - images(kept), files: files.length };
 }
 
-/** How many of its tools have an input or an output to tell. */
+/** How many of its tools have an input or an output to tell, or an output that was not reported. */
 function detailedTools({ parts }: TurnRecord): number {
-  return parts.filter((part) => isTool(part) && hasDetails(part)).length;
+  return parts.filter((part) => isTool(part) && (hasDetails(part) || part.output === null)).length;
 }
 
 const isTool = (part: RecordPart): part is ToolPart => part.type === 'tool';
@@ -203,7 +203,7 @@ function imageName({ mimeType }: ImageBlock): ContentBlock {
 }
 
 function noDetails({ output }: ToolPart): Pick<ToolPart, 'input' | 'output'> {
-  return { input: null, output: hasWords(output) ? leftOutMark(output.length) : null };
+  return { input: null, output: hasWords(output) ? leftOutMark(output.length) : output };
 }
 
 function hasWords(output: string | null): output is string {
@@ -322,12 +322,12 @@ class DetailsRoom {
   }
 
   #addTool(tool: ToolPart): Pick<ToolPart, 'input' | 'output'> {
-    if (!hasDetails(tool)) return noDetails(tool);
     const bytes = toolBytes(tool);
     const room = Math.min(this.#room, this.#most);
-    // A record keeps only a part of a long output.
-    const incomplete = bytes > room || isShortened(tool.output ?? '');
+    // A record keeps only a part of a long output, and nothing of one that the agent did not report.
+    const incomplete = bytes > room || tool.output === null || isShortened(tool.output);
     if (incomplete) this.leftOut = { ...this.leftOut, outputs: this.leftOut.outputs + 1 };
+    if (!hasDetails(tool)) return noDetails(tool);
     if (bytes <= room) {
       this.#room -= bytes;
       return tool;

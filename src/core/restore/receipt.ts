@@ -1,5 +1,6 @@
 import type { Usage } from '../turn/usage.ts';
 import type { ReceiptRung, Rung } from './restore-settings.ts';
+import type { WindowFrom } from './traits.ts';
 
 /**
  * How well it is shown that a session has the context. `proved`: seen in the agent's own storage. `consistent`: ids and
@@ -22,7 +23,7 @@ export interface Omissions {
 }
 
 export interface LeftOut {
-  /** Inputs and outputs of tools that were left out or cut. */
+  /** Tools whose input or output was left out or cut, or whose output the agent did not report. */
   readonly outputs: number;
   /** Images that were only named. */
   readonly images: number;
@@ -78,6 +79,11 @@ export interface Receipt extends Omissions {
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
   /**
+   * The window of the model for which the history was fitted: at most half of it is delivered. Null: the settings name a budget
+   * (`budgetTokens`), so the window does not matter; or an older version wrote the receipt.
+   */
+  readonly window: { readonly tokens: number; readonly from: WindowFrom } | null;
+  /**
    * The place (a data home) that has the files of the work: the conversation was moved from there since its last turn, without them.
    * Left out: it was not moved.
    */
@@ -102,6 +108,19 @@ export interface Receipt extends Omissions {
   readonly lockWaits: { readonly count: number; readonly ms: number };
   readonly ms: number;
 }
+
+/** The window for which a history was fitted of which something was left out, in words. Null: nothing was, or it is not known. */
+export function windowText({ rung, dropped, shortened, window }: Receipt): string | null {
+  const wasFitted = rung !== 'fresh' && rung !== 'none' && dropped + shortened > 0;
+  if (window === null || !wasFitted) return null;
+  return `fitted to a window of ${window.tokens.toLocaleString('en')} tokens (${FROM[window.from]})`;
+}
+
+const FROM: Record<WindowFrom, string> = {
+  setting: 'from the settings',
+  reported: 'reported by the agent',
+  assumed: 'assumed: the agent has not reported it yet',
+};
 
 /**
  * A step of a restore has begun that starts a process: everything but continuing in a living one. `total`: how many turns the history

@@ -21,7 +21,15 @@ export interface AgentTraits {
   readonly images: boolean;
   /** The model's window in tokens. */
   readonly window: number;
+  readonly windowFrom: WindowFrom;
 }
+
+/**
+ * Where the size of a window is from. `setting`: the settings name it. `reported`: the agent has reported it. `assumed`: neither; later it
+ * may turn out to be another.
+ */
+export const WINDOW_FROM = ['setting', 'reported', 'assumed'] as const;
+export type WindowFrom = (typeof WINDOW_FROM)[number];
 
 /** Whether the agent can open a session again after its process has ended. */
 export function canReopen({ resume, load }: Pick<AgentTraits, 'resume' | 'load'>): boolean {

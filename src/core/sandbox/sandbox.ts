@@ -65,16 +65,27 @@ export interface SandboxUse {
  * The result of a command in a sandbox.
  *
  * @example
- * const { code, output } = await tl.sandbox('website').exec(['git', 'status']);
- * if (code !== 0) console.error(output);
+ * const { code, stdout, stderr } = await tl.sandbox('website').exec(['git', 'status']);
+ * if (code !== 0) console.error(stderr);
  */
 export interface ExecResult {
-  /** Null: it was ended after ten minutes. */
+  /** Null: a signal ended it. */
   readonly code: number | null;
-  /** The end of its output, standard output and errors together. */
-  readonly output: string;
+  /** Null: it ended by itself. */
+  readonly signal: string | null;
+  /** Whether we ended it, because it had taken ten minutes. */
+  readonly timedOut: boolean;
+  /** The end of its standard output. */
+  readonly stdout: string;
+  /** The end of its standard error. */
+  readonly stderr: string;
+  /** Whether the beginning of one of them is left out. */
+  readonly cut: boolean;
   readonly ms: number;
 }
+
+/** How long a command of a caller may take in a sandbox, with the set-up that the sandbox needs first. Clients wait longer. */
+export const EXEC_MS = 600_000;
 
 /** Throws `invalid`. */
 export function checkCommand(command: unknown): asserts command is readonly string[] {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { NO_USAGE } from '../turn/usage.ts';
+import { NO_USAGE, type Usage } from '../turn/usage.ts';
 import { checkDecision, decideAfter, decideBefore, type Standing } from './task-decision.ts';
 import { type GateResult, parseVerdict } from './task-gate.ts';
 
@@ -11,7 +11,7 @@ const standing = (set: Partial<Standing> = {}): Standing => ({
   retryInterrupted: 0,
   budget: { costMicros: null, tokens: null },
   spent: NO_USAGE,
-  unpriced: false,
+  unpriced: null,
   ...set,
 });
 const gate = (verdict: GateResult['verdict']): GateResult => ({
@@ -65,10 +65,23 @@ test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateRes
   ],
   ['spent tokens', spent(10, 0, { tokens: 10, costMicros: null }), completed, gate('fail'), 'give-up budget_spent'],
   ['spent money', spent(1, 9, { tokens: null, costMicros: 9 }), completed, gate('fail'), 'give-up budget_spent'],
-  ['an unknown cost', spent(1, 0, { tokens: null, costMicros: 9 }), completed, gate('fail'), 'ask cost_unknown'],
+  [
+    'an agent that reports no cost',
+    spent(1, 0, { tokens: null, costMicros: 9 }, { unreportedCosts: 1 }),
+    completed,
+    gate('fail'),
+    'ask cost_unknown',
+  ],
+  [
+    'a cost that is unknown because a turn was cut off',
+    spent(1, 0, { tokens: null, costMicros: 9 }, { unknownCosts: 1 }),
+    completed,
+    gate('fail'),
+    'retry gate_failed',
+  ],
   [
     'a turn without a price',
-    { ...spent(5, 3, { tokens: null, costMicros: 9 }), unpriced: true },
+    { ...spent(5, 3, { tokens: null, costMicros: 9 }), unpriced: 'codex' },
     completed,
     gate('fail'),
     'ask cost_unknown',
@@ -91,8 +104,13 @@ test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateRes
   expect(short(decideAfter(standing(set), turn, result))).toBe(decision);
 });
 
-function spent(tokens: number, costMicros: number, budget: Standing['budget']): Partial<Standing> {
-  return { spent: { ...NO_USAGE, inputTokens: tokens - 1, cacheReadTokens: 1, costMicros }, budget };
+function spent(
+  tokens: number,
+  costMicros: number,
+  budget: Standing['budget'],
+  more: Partial<Usage> = {},
+): Partial<Standing> {
+  return { spent: { ...NO_USAGE, inputTokens: tokens - 1, cacheReadTokens: 1, costMicros, ...more }, budget };
 }
 
 test('a first turn may begin, whatever the budget', () => {

@@ -24,8 +24,8 @@ export interface Standing {
   readonly retryInterrupted: number;
   readonly budget: Budget;
   readonly spent: Usage;
-  /** A turn since the last decision, of the agent or of the judge, used tokens and reported no cost. */
-  readonly unpriced: boolean;
+  /** The agent, or the judge, whose turn since the last decision completed without a reported cost; null: there is none. */
+  readonly unpriced: string | null;
 }
 
 /** Before a turn. Null: it may start. */
@@ -43,8 +43,9 @@ export function decideBefore(standing: Standing): Decision | null {
 export function decideBudget(standing: Pick<Standing, 'budget' | 'spent' | 'unpriced'>): Decision | null {
   const { budget, spent, unpriced } = standing;
   const decision = budgetSpent(standing);
-  if (decision !== null || budget.costMicros === null || !(unpriced || isUnpriced(spent))) return decision;
-  return ask('cost_unknown', 'The budget is in USD, and the agent does not report its cost. Set the budget in tokens.');
+  if (decision !== null || budget.costMicros === null || (unpriced === null && !isUnpriced(spent))) return decision;
+  const agent = unpriced === null ? 'its agent' : `the agent "${unpriced}"`;
+  return ask('cost_unknown', `The budget is in USD, and ${agent} reports no cost. Set the budget in tokens.`);
 }
 
 function budgetSpent({ budget, spent }: Pick<Standing, 'budget' | 'spent'>): Decision | null {

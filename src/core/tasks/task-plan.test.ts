@@ -20,6 +20,7 @@ test('a goal alone is a plan, and everything else has a default', () => {
         agent: null,
         sessions: null,
         session: null,
+        newSession: null,
         maxIterations: 10,
         budget: { costMicros: null, tokens: null },
         after: [],
@@ -113,6 +114,42 @@ test.each<[string, unknown, string]>([
     'is already named for "a"',
   ],
   ['a session in a milestone', [{ ...a, session: 's', milestone: 'm' }], 'uses the sessions of the milestone'],
+  [
+    'a new session in a milestone',
+    [{ ...a, newSession: 's', milestone: 'm' }],
+    '[0].newSession: A task of a milestone',
+  ],
+  [
+    'an existing and a new session',
+    { goal: 'a', session: 's', newSession: 't' },
+    'newSession: A task either continues',
+  ],
+  [
+    'the id of a session for tasks that open many',
+    { goal: 'a', newSession: 's', sessions: 'fresh' },
+    '"sessions": "fresh"',
+  ],
+  [
+    'the id of a session, when the defaults open many',
+    { defaults: { sessions: 'blank' }, tasks: [{ goal: 'a', newSession: 's' }] },
+    'tasks[0].newSession: A task with "sessions": "blank"',
+  ],
+  [
+    'one id for two new sessions',
+    [
+      { ...a, newSession: 's' },
+      { goal: 'b', newSession: 's' },
+    ],
+    '[1].newSession: The session "s" is already named for "a"',
+  ],
+  [
+    'one id for an existing session and a new one',
+    [
+      { ...a, session: 's' },
+      { goal: 'b', newSession: 's' },
+    ],
+    '[1].newSession: The session "s" is already named for "a"',
+  ],
   [
     'two directories',
     [

@@ -157,6 +157,10 @@ const TASK = object({
   name: about('The name within the plan.', orNull(NAME)),
   goal: required(GOAL),
   session: about('The agent\'s id of a session to continue in, whatever "sessions" says.', orNull(NAME)),
+  newSession: about(
+    'The id that the session of the task shall have, for an agent that takes one: the first turn opens it, later turns resume it.',
+    orNull(NAME),
+  ),
   after: about('Names of tasks of the same plan that must be done first.', orNull(NAMES)),
   ...SHARED,
 });
@@ -189,9 +193,9 @@ export type TaskPlan =
   | {
       readonly tasks: readonly TaskInput[];
       /** Used by tasks that do not set these fields. */
-      readonly defaults?: Input<typeof DEFAULTS>;
+      readonly defaults?: Input<typeof DEFAULTS> | undefined;
       /** How many of these may run at once. */
-      readonly parallel?: number | null;
+      readonly parallel?: number | null | undefined;
     };
 
 const PLAN = object({
@@ -263,6 +267,7 @@ function parseTask(input: unknown, defaults: Output<typeof DEFAULTS>, path: Plan
     agent: task.agent ?? null,
     sessions: task.sessions ?? null,
     session: task.session ?? null,
+    newSession: task.newSession ?? null,
     maxIterations: task.maxIterations ?? DEFAULT_ITERATIONS,
     budget: task.budget ?? NO_BUDGET,
     after: task.after ?? [],

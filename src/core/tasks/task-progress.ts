@@ -3,7 +3,7 @@ import type { Decision, TaskProgress, TaskSpec, TaskTurn, TurnPurpose } from './
 import type { GateResult } from './task-gate.ts';
 
 /** The progress of a task before its first turn. */
-export function firstProgress({ session }: Pick<TaskSpec, 'session'>): TaskProgress {
+export function firstProgress({ session, newSession }: Pick<TaskSpec, 'session' | 'newSession'>): TaskProgress {
   return {
     conversation: null,
     round: 1,
@@ -11,7 +11,7 @@ export function firstProgress({ session }: Pick<TaskSpec, 'session'>): TaskProgr
     tries: 0,
     retryOf: null,
     feedback: null,
-    adopted: session === null,
+    adopted: session === null && newSession === null,
     turns: 0,
     spent: NO_USAGE,
     lockWaits: { count: 0, ms: 0 },

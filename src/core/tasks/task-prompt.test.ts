@@ -11,10 +11,13 @@ const GATE = { verdict: 'fail', summary: 'exit code 1', output: '2 of 3 pass', c
 
 function task(gate?: string): Task {
   const [spec] = parsePlan({ goal: 'Write a parser.', ...(gate && { gate }) }).tasks;
-  return { ...spec, id: 'id', progress: firstProgress({ session: null }) } as unknown as Task;
+  return { ...spec, id: 'id', progress: firstProgress({ session: null, newSession: null }) } as unknown as Task;
 }
 const told = (feedback: Feedback | null, gate = 'npm test') =>
-  taskPrompt({ ...task(gate), progress: { ...firstProgress({ session: null }), iteration: 2, feedback } });
+  taskPrompt({
+    ...task(gate),
+    progress: { ...firstProgress({ session: null, newSession: null }), iteration: 2, feedback },
+  });
 
 test('the first prompt is the goal, and how it is judged', () => {
   expect(taskPrompt(task())).toBe('Write a parser.');
@@ -48,7 +51,11 @@ test('output of a program or an agent cannot look like the end of its block, or 
 });
 
 test('a session without the history gets the goal in every turn', () => {
-  const progress = { ...firstProgress({ session: null }), iteration: 2, feedback: { gate: GATE, person: null } };
+  const progress = {
+    ...firstProgress({ session: null, newSession: null }),
+    iteration: 2,
+    feedback: { gate: GATE, person: null },
+  };
   const prompt = (sessions: Task['sessions']) => taskPrompt({ ...task('npm test'), sessions, progress });
   expect(prompt('blank')).toContain('The goal is:\n\nWrite a parser.');
   expect(prompt('blank')).toContain('failed: exit code 1');
@@ -62,7 +69,7 @@ test('the message of a person comes first, and the goal is repeated', () => {
 });
 
 test('the same progress has the same request id, and any other progress another one', () => {
-  const first = firstProgress({ session: null });
+  const first = firstProgress({ session: null, newSession: null });
   const again = withDecision(first, { decision: 'retry', code: 'turn_interrupted', reason: 'x' }, 'turn-1', null);
   const next = withDecision(again, { decision: 'retry', code: 'gate_failed', reason: 'x' }, 'turn-2', GATE);
   const round = retriedProgress({ ...next, turns: 2 }, null);

@@ -16,10 +16,10 @@ export interface CheckedRetry {
 
 /** Throws `invalid`. */
 export function parseRetry(given: {
-  say?: string;
+  say?: string | undefined;
   budget?: unknown;
-  maxIterations?: number;
-  permissions?: string;
+  maxIterations?: number | undefined;
+  permissions?: string | undefined;
 }): CheckedRetry {
   const { say, budget, maxIterations, permissions } = given;
   const amount = budget === undefined ? undefined : parseBudget(budget);

@@ -9,7 +9,7 @@ const [living, dead, unseen] = (['alive', 'dead', 'unknown'] as const).map(
 ) as [ProcessIdentity, ProcessIdentity, ProcessIdentity];
 const taker = { place: 'here', agents: [], process: living, quietMs: 0 };
 const facts: TaskRunnerFacts = {
-  ...{ here: true, home: null, takers: [], holders: [] },
+  ...{ here: true, home: null, takers: [], holders: [], store: 'postgres://db/all' },
   status: ({ boot }) => boot as unknown as 'alive' | 'dead',
 };
 
@@ -29,5 +29,5 @@ test.each<[string, Partial<TaskRunnerFacts>, string | null]>([
 
 test('the data home that runs it is named', () => {
   const stranded = whyTaskStranded(task, { ...facts, here: false, home: '/there' });
-  expect(stranded?.hint).toBe('Start "throughline serve --home /there".');
+  expect(stranded?.hint).toBe('Start "throughline serve --home /there --store postgres://db/all".');
 });

@@ -12,11 +12,13 @@ export interface TaskRunnerFacts {
   /** The processes that hold tasks now. A process that works on one task may also have been asked to run this one. */
   readonly holders: readonly { readonly process: ProcessIdentity; readonly expired: boolean }[];
   readonly status: (process: ProcessIdentity) => 'alive' | 'dead' | 'unknown';
+  /** The address of the store that the task is in. */
+  readonly store: string;
 }
 
 /** Why no process works on a queued task; null: a process works on it, or may begin soon. */
 export function whyTaskStranded({ place }: Task, facts: TaskRunnerFacts): Stranded | null {
-  const { here, home, takers, holders, status } = facts;
+  const { here, home, takers, holders, status, store } = facts;
   if (holders.some((holder) => mayRun(holder, status))) return null;
   if (takers.some((taker) => runsAt(place, taker.place) && isThere(taker, status))) return null;
   if (here) {
@@ -26,5 +28,5 @@ export function whyTaskStranded({ place }: Task, facts: TaskRunnerFacts): Strand
       hint: '"throughline task run", "throughline serve" or a program that opens this data home continues it.',
     };
   }
-  return { reason: 'other_home', ...runsOnlyAt('The task', home, place) };
+  return { reason: 'other_home', ...runsOnlyAt('The task', { home, place, store }) };
 }

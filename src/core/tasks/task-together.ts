@@ -54,14 +54,17 @@ function checkCycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, num
 /** A session of an agent belongs to one conversation for good: a second task could never use it. */
 function checkSessions(tasks: readonly TaskSpec[], fault: Fault): void {
   const taken = new Map<string, number>();
-  for (const [i, { session, milestone }] of tasks.entries()) {
+  for (const [i, task] of tasks.entries()) {
+    const session = task.newSession ?? task.session;
     if (session === null) continue;
-    if (milestone !== null) {
+    const field = task.newSession === null ? 'session' : 'newSession';
+    if (task.newSession !== null) checkNewSession(i, task, fault);
+    if (task.milestone !== null) {
       throw fault(
         i,
-        'session',
+        field,
         'A task of a milestone uses the sessions of the milestone.',
-        'Leave out the session or the milestone.',
+        `Leave out "${field}" or the milestone.`,
       );
     }
     const first = taken.get(session);
@@ -69,13 +72,23 @@ function checkSessions(tasks: readonly TaskSpec[], fault: Fault): void {
       const other = tasks[first]?.name ?? `task ${first + 1}`;
       throw fault(
         i,
-        'session',
+        field,
         `The session ${JSON.stringify(session)} is already named for ${JSON.stringify(other)}. A session belongs to one conversation.`,
         'Give both the same milestone, so that they share a conversation, or leave the session out.',
       );
     }
     taken.set(session, i);
   }
+}
+
+function checkNewSession(i: number, { session, sessions }: TaskSpec, fault: Fault): void {
+  if (session !== null) {
+    const what = 'A task either continues in a session or opens a new one, not both.';
+    throw fault(i, 'newSession', what, '"session" names an existing session, "newSession" is the id for a new one.');
+  }
+  if (sessions === null || sessions === 'kept') return;
+  const what = `A task with "sessions": "${sessions}" opens a new session for each turn, and an id is for one.`;
+  throw fault(i, 'newSession', what, 'Set "sessions" to "kept", or leave out "newSession".');
 }
 
 /** The directory of a conversation never changes, so tasks that share one must agree on it. */

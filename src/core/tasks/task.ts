@@ -82,6 +82,8 @@ interface TaskBasics {
   readonly milestone: string | null;
   /** The agent's id of a session to continue in, whatever `sessions` says; null: none. */
   readonly session: string | null;
+  /** The id that its session shall have, chosen by the caller: its first turn opens the session, later turns resume it; null: none. */
+  readonly newSession: string | null;
   readonly maxIterations: number;
   readonly budget: Budget;
   /** How often in a row an interrupted turn is retried without asking a person. */
@@ -160,7 +162,7 @@ export interface TaskProgress extends ShownProgress {
   readonly retryOf: string | null;
   /** What the next prompt says; null: the goal. */
   readonly feedback: Feedback | null;
-  /** A turn has run in the session that the caller named; or none was named. */
+  /** A turn has run in the session that the caller named, existing or new; or none was named. */
   readonly adopted: boolean;
 }
 

@@ -75,6 +75,13 @@ export function denialsIn(permissions: readonly Permission[]): Denial[] {
 
 export const NOBODY_THERE = 'nobody can answer here';
 
+/**
+ * How many questions of a turn may be open at once; a further one is denied. Agents ask a handful at once, for tools that run in
+ * parallel. A hundred is one page of the list of permissions: more than a person answers.
+ */
+export const MOST_OPEN_QUESTIONS = 100;
+export const TOO_MANY_OPEN = `${MOST_OPEN_QUESTIONS} questions of its turn are open already`;
+
 export function nobodyAnswered(waitMs: number): string {
   return `nobody answered within ${inSeconds(waitMs / 1000)}`;
 }
@@ -83,6 +90,7 @@ export function nobodyAnswered(waitMs: number): string {
 export function howToAllow(reason: string): string {
   if (reason.startsWith(UNANSWERABLE)) return 'Update the agent, or report this to its makers.';
   const without = 'Or let the agent do it without asking, in its own settings.';
+  if (reason === TOO_MANY_OPEN) return `Answer the open questions, and send the prompt again. ${without}`;
   if (reason !== NOBODY_THERE) {
     return `Answer in time ("throughline permissions" lists open questions), or raise permissions.waitSeconds in the settings. ${without}`;
   }

@@ -40,6 +40,11 @@ export function word(name: string): string {
   return /^[\p{L}\p{N}_./@+-]+$/u.test(name) ? name : jsonLine(name.toWellFormed());
 }
 
+/** A word of a command that people copy into a shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** A text at the end of a line of ours: unchanged if it is one line of visible characters, otherwise as a JSON string. */
 export function restOfLine(text: string): string {
   return /^(?!["\s])[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text) ? text : jsonLine(text.toWellFormed());

@@ -89,6 +89,32 @@ describe('parts', () => {
     expect(built([chunk('message', 'a')]).toolBegun).toBe(false);
   });
 
+  test('have what an agent sends of an output in pieces, beside its content', () => {
+    const printed = (data: string) => ({ _meta: { terminal_output_delta: { terminal_id: 't', data } } });
+    const ended = { status: 'completed', _meta: { terminal_exit: { terminal_id: 't', exit_code: 0 } } };
+    const text = (words: string) => ({ content: [{ type: 'content', content: { type: 'text', text: words } }] });
+    const outputOf = (...updates: object[]) => {
+      const parts = new PartsBuilder();
+      for (const fields of updates) {
+        parts.add({ sessionUpdate: 'tool_call_update', toolCallId: 't', ...fields } as Update);
+      }
+      return (parts.parts()[0] as ToolPart).output;
+    };
+    const terminal = { content: [{ type: 'terminal', terminalId: 't' }] };
+    expect(outputOf(terminal)).toBeNull();
+    expect(outputOf(terminal, ended)).toBe('');
+    expect(outputOf(terminal, printed('a\n'), printed('b\n'), ended)).toBe('a\nb\n');
+    expect(outputOf({ _meta: { terminal_output: { data: 'a' } } })).toBe('a');
+    // The exit code is no output.
+    expect(outputOf(printed('a'), { rawOutput: { exit_code: 0 } })).toBe('a');
+    expect(outputOf(text('Allowed.'), printed('a'))).toBe('Allowed.\na');
+    // Content replaces everything before it.
+    expect(outputOf(printed('a'), text('all of it'))).toBe('all of it');
+    expect(byteLength(outputOf(...Array.from({ length: 50 }, () => printed('x'.repeat(9_999)))) ?? '')).toBe(16_384);
+    // A value of the wrong type is ignored.
+    expect(outputOf({ _meta: { terminal_output_delta: { data: 5 } } }, { _meta: [] }, { _meta: null })).toBeNull();
+  });
+
   test('of a long output keep the beginning and the end, and count the rest', () => {
     const long = { ...tool('1', 'completed'), rawOutput: `begin ${'x'.repeat(20_000)} end` };
     const [part] = built([long]).parts() as [ToolPart];

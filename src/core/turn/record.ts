@@ -1,9 +1,9 @@
 import type { Failure } from '../errors.ts';
 import { asTitle } from '../input/names.ts';
 import { isObject, type Prompt } from './content.ts';
-import { shorten } from './shorten.ts';
+import { LongText, shorten } from './shorten.ts';
 import type { TurnEnd } from './turn.ts';
-import { chunkText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
+import { chunkText, printedText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
 import type { Usage } from './usage.ts';
 
 /**
@@ -54,7 +54,7 @@ export interface ToolPart {
   /** What it worked on: a path, a command; null: the agent did not say. */
   readonly target: string | null;
   readonly input: unknown;
-  /** The beginning and the end of what it printed and changed; null: unknown. */
+  /** The beginning and the end of what it printed and changed; null: the agent did not report it. */
   readonly output: string | null;
   /** `unknown`: it began, and its end was not reported. */
   readonly status: 'completed' | 'failed' | 'unknown';
@@ -110,6 +110,7 @@ export class PartsBuilder {
   readonly #parts: (ToolPart | OpenText)[] = [];
   readonly #tools = new Map<string, number>();
   readonly #begun = new Map<string, number>();
+  readonly #outputs = new Map<string, ToolOutput>();
   #title: string | null = null;
   #condensed: Condensed | null = null;
   /** Of the last one that was completed. */
@@ -240,13 +241,38 @@ export class PartsBuilder {
       kind: textIn(fields.kind) ?? before?.kind ?? 'other',
       target: targetOf(fields) ?? before?.target ?? null,
       input: fields.rawInput ?? before?.input ?? null,
-      output: outputText(fields) ?? before?.output ?? null,
+      output: this.#output(id, fields),
       status: ended ?? before?.status ?? 'unknown',
       ...(ms !== undefined && { ms }),
     };
     if (at === undefined) this.#tools.set(id, this.#parts.push(part) - 1);
     else this.#parts[at] = part;
   }
+
+  #output(id: string, fields: ToolCallFields): string | null {
+    const before = this.#outputs.get(id);
+    const content = contentText(fields);
+    const more = printedText(fields);
+    // Content replaces everything that was reported before it.
+    const kept = content === null ? (before?.printed ?? null) : null;
+    const printed = kept ?? (more === null ? null : new LongText(MAX_TOOL_OUTPUT));
+    printed?.add(more ?? '');
+    const said = printed?.shortened ?? '';
+    // Beside what was printed, the raw output has only the exit code.
+    const reported = content ?? (said === '' ? rawText(fields) : null);
+    const text = reported === null ? (before?.text ?? null) : shorten(reported, MAX_TOOL_OUTPUT);
+    this.#outputs.set(id, { text, printed });
+    if (printed === null || (said === '' && text !== null)) return text;
+    return text === null || text === '' ? said : shorten(`${text}\n${said}`, MAX_TOOL_OUTPUT);
+  }
+}
+
+/** What was reported of the output of a tool so far. */
+interface ToolOutput {
+  /** The last content, or the raw output; null: none. */
+  readonly text: string | null;
+  /** What came in pieces after that; null: nothing. */
+  readonly printed: LongText | null;
 }
 
 function textIn(value: unknown): string | null {
@@ -277,12 +303,14 @@ function toolStatus(fields: ToolCallFields): 'completed' | 'failed' | null {
   return fields.status === 'completed' || fields.status === 'failed' ? fields.status : null;
 }
 
-function outputText(fields: ToolCallFields): string | null {
-  const texts = itemsOf(fields.content).flatMap((item) => (isObject(item) ? (itemText(item) ?? []) : []));
-  const raw = fields.rawOutput;
-  if (texts.length === 0 && raw !== undefined && raw !== null)
-    texts.push(typeof raw === 'string' ? raw : JSON.stringify(raw));
-  return texts.length === 0 ? null : shorten(texts.join('\n'), MAX_TOOL_OUTPUT);
+function contentText({ content }: ToolCallFields): string | null {
+  const texts = itemsOf(content).flatMap((item) => (isObject(item) ? (itemText(item) ?? []) : []));
+  return texts.length === 0 ? null : texts.join('\n');
+}
+
+function rawText({ rawOutput: raw }: ToolCallFields): string | null {
+  if (raw === undefined || raw === null) return null;
+  return typeof raw === 'string' ? raw : JSON.stringify(raw);
 }
 
 /** Null: it has no text. The text of a terminal is an item of its own. */

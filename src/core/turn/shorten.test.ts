@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { text } from '../../../test/values/arbitrary.ts';
-import { byteLength, leftOutMark, SHORTEST, shorten, UNSPACED_MARK } from './shorten.ts';
+import { byteLength, LongText, leftOutMark, SHORTEST, shorten, UNSPACED_MARK } from './shorten.ts';
 
 describe('the length in bytes', () => {
   test('is that of an encoder, also for an unpaired surrogate', () => {
@@ -43,6 +43,21 @@ describe('a text that is too long', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  test('may come in pieces: it is the same as in one piece, and no more of it is kept than that needs', () => {
+    const pieces = fc.array(fc.constantFrom('a', 'é', '☃', '😀'.repeat(99), '\n', 'x'.repeat(250)), { maxLength: 60 });
+    fc.assert(
+      fc.property(pieces, fc.integer({ min: SHORTEST, max: 600 }), (some, bytes) => {
+        const text = new LongText(bytes);
+        for (const piece of some) text.add(piece);
+        expect(text.shortened).toBe(shorten(some.join(''), bytes));
+      }),
+      { numRuns: 1_000 },
+    );
+    const text = new LongText(1_000);
+    for (let i = 0; i < 5_000; i += 1) text.add('x'.repeat(1_600));
+    expect(text.shortened).toBe(shorten('x'.repeat(8_000_000), 1_000));
   });
 
   test('has a mark that is found again when white space was removed', () => {

@@ -41,10 +41,40 @@ export const SHORTEST = 100;
 export function shorten(text: string, bytes: number, lead: (before: string) => string = () => ''): string {
   // No character has more than three bytes a unit.
   if (text.length * 3 <= bytes || (text.length <= bytes && byteLength(text) <= bytes)) return text;
-  const room = bytes - byteLength(leftOutMark(text.length)) - 2;
+  return shortened(text, 0, bytes, lead);
+}
+
+/** Text that comes in pieces, and is shortened to so many bytes. Keeps only what that needs. */
+export class LongText {
+  readonly #bytes: number;
+  #kept = '';
+  /** How many characters are missing after the first `#bytes` of what is kept. */
+  #missing = 0;
+
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  add(piece: string): void {
+    const text = this.#kept + piece;
+    const most = 4 * this.#bytes;
+    // The beginning and the end that are kept have at most so many bytes, and no character has less than one.
+    this.#kept = text.length <= most ? text : text.slice(0, this.#bytes) + text.slice(-this.#bytes);
+    this.#missing += text.length - this.#kept.length;
+  }
+
+  get shortened(): string {
+    if (this.#missing === 0) return shorten(this.#kept, this.#bytes);
+    return shortened(this.#kept, this.#missing, this.#bytes, () => '');
+  }
+}
+
+/** `missing`: how many more characters were left out between the beginning and the end. */
+function shortened(text: string, missing: number, bytes: number, lead: (before: string) => string): string {
+  const room = bytes - byteLength(leftOutMark(text.length + missing)) - 2;
   const head = text.slice(0, unitsFromStart(text, Math.ceil((room * 2) / 3)));
   const tail = text.slice(text.length - unitsFromEnd(text, Math.floor(room / 3)));
-  const mark = leftOutMark(text.length - head.length - tail.length);
+  const mark = leftOutMark(text.length + missing - head.length - tail.length);
   return `${head}\n${mark}\n${lead(text.slice(0, text.length - tail.length))}${tail}`;
 }
 

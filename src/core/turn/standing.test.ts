@@ -12,7 +12,13 @@ const STANDING: Standing = {
   turn: { id: 't-2', n: 2, state: 'queued', agent: 'claude' },
   holder: null,
 };
-const NOBODY: RunnerFacts = { held: false, taken: false, here: true, known: true };
+const NOBODY: RunnerFacts = {
+  held: false,
+  taken: false,
+  here: true,
+  known: true,
+  store: 'sqlite:/data/throughline.db',
+};
 
 test.each<[string, Partial<Standing>, Partial<RunnerFacts>, string | null, string]>([
   ['held by a process', {}, { held: true }, null, ''],
@@ -42,6 +48,14 @@ test.each<[string, Partial<Standing>, Partial<RunnerFacts>, string | null, strin
   const stranded = whyStranded({ ...STANDING, ...standing }, { ...NOBODY, ...facts });
   expect(stranded?.reason ?? null).toBe(reason);
   expect(stranded?.message ?? '').toContain(message);
+});
+
+test.each([
+  ['/data', 'postgres://ann@db/all', 'Start "throughline serve --home /data --store postgres://ann@db/all".'],
+  ['/my data', 'sqlite:/x.db', 'Start "throughline serve --home \'/my data\' --store sqlite:/x.db".'],
+  [null, 'postgres://db/all', 'Start "throughline serve --store postgres://db/all" there.'],
+])('the command for the data home %s and the store %s is complete', (home, store, hint) => {
+  expect(whyStranded({ ...STANDING, home }, { ...NOBODY, here: false, store })?.hint).toContain(hint);
 });
 
 test('the reason says that the process of a running turn has ended', () => {

@@ -1,6 +1,7 @@
 import type { Driver } from '../conversation.ts';
 import type { Delayed } from '../limits/slots.ts';
 import type { ProcessIdentity } from '../process.ts';
+import { shellWord } from './quoted.ts';
 import type { Turn } from './turn.ts';
 
 /*
@@ -51,14 +52,16 @@ export interface RunnerFacts {
   readonly here: boolean;
   /** The agent is configured in this process. */
   readonly known: boolean;
+  /** The address of the store that the turn is in. */
+  readonly store: string;
 }
 
 /** Null: a process runs it, or soon will. The turns behind the oldest open one wait for the same. */
-export function whyStranded(standing: Standing, { held, taken, here, known }: RunnerFacts): Stranded | null {
+export function whyStranded(standing: Standing, { held, taken, here, known, store }: RunnerFacts): Stranded | null {
   if (held) return null;
   if (standing.driver === 'tracker') return standing.turn.state === 'queued' ? null : untracked(standing);
   if (taken) return null;
-  if (!here) return otherHome(standing);
+  if (!here) return otherHome(standing, store);
   return known ? noProcess(standing) : noAgent(standing);
 }
 
@@ -115,17 +118,27 @@ export function isLeftInTheMiddle({ driver, turn }: Standing, held: boolean): bo
   return driver === 'worker' && !held && turn.state !== 'queued';
 }
 
-function otherHome({ turn, home, place }: Standing): Stranded {
-  return { reason: 'other_home', ...continuable(runsOnlyAt(`Turn ${turn.n}`, home, place)) };
+function otherHome({ turn, home, place }: Standing, store: string): Stranded {
+  return { reason: 'other_home', ...continuable(runsOnlyAt(`Turn ${turn.n}`, { home, place, store })) };
 }
 
-/** For something that only processes of another data home run, when there is none. */
-export function runsOnlyAt(what: string, home: string | null, place: string): { message: string; hint: string } {
+/** Where something runs. `home`: the path of the data home; null: not known. `store`: the address of the store that it is in. */
+export interface OtherHome {
+  readonly home: string | null;
+  readonly place: string;
+  readonly store: string;
+}
+
+/**
+ * For something that only processes of another data home run, when there is none. The command names the store: without it, that data home
+ * may open another one.
+ */
+export function runsOnlyAt(what: string, { home, place, store }: OtherHome): { message: string; hint: string } {
   const where = home === null ? `the data home with the place ${place}` : `the data home ${home}`;
-  const serve = `"throughline serve${home === null ? '' : ` --home ${home}`}"`;
+  const named = home === null ? '' : ` --home ${shellWord(home)}`;
   return {
     message: `${what} runs only at ${where}, and no process takes it up there.`,
-    hint: `Start ${serve}${home === null ? ' there' : ''}.`,
+    hint: `Start "throughline serve${named} --store ${shellWord(store)}"${home === null ? ' there' : ''}.`,
   };
 }
 

@@ -168,7 +168,8 @@ describe('the end of a turn that was sent', () => {
     usage: SPENT,
     isUsageReported: false,
     found: STORED,
-    ended: { usage: STORED_USAGE },
+    ended: true,
+    usageFound: STORED_USAGE,
   };
   const recovered = { failure: null, recovered: true, parts: STORED };
   test.each<[string, Partial<SentFacts>, object]>([
@@ -181,12 +182,12 @@ describe('the end of a turn that was sent', () => {
     ['is read from the storage when this program died', { failure: INTERRUPTED, crashed: true }, recovered],
     [
       'is unknown when the agent died and the storage does not show it',
-      { ended: null },
-      { failure: DIED, recovered: false, parts: STORED, usage: SPENT },
+      { ended: false },
+      { failure: DIED, recovered: false, parts: STORED, usage: { inputTokens: 12 } },
     ],
     [
       'is unknown when this program died and the storage does not show it',
-      { failure: INTERRUPTED, crashed: true, ended: null, found: [] },
+      { failure: INTERRUPTED, crashed: true, ended: false, found: [], usageFound: {} },
       { failure: INTERRUPTED, recovered: false, parts: SEEN, usage: SPENT },
     ],
     ['stays an interruption by this program', { failure: INTERRUPTED }, { failure: INTERRUPTED, recovered: false }],

@@ -143,8 +143,10 @@ export interface SentFacts {
   readonly isUsageReported: boolean;
   /** What the storage has of the turn, if the output was not read to its end. */
   readonly found: readonly RecordPart[];
-  /** The storage shows that the agent finished the turn; null: it does not. */
-  readonly ended: { readonly usage: Partial<Usage> } | null;
+  /** The storage shows that the agent finished the turn. */
+  readonly ended: boolean;
+  /** What the turn has used, as far as the storage shows it. */
+  readonly usageFound: Partial<Usage>;
 }
 
 export interface SentEnd {
@@ -160,14 +162,11 @@ export interface SentEnd {
  * How a turn that was sent has ended. If nobody saw its end, because the agent or this program died, the agent's storage decides. A turn
  * that was stopped stays stopped, whatever the storage shows.
  */
-export function endOfSent({ failure, crashed, seen, usage, isUsageReported, found, ended }: SentFacts): SentEnd {
-  if (failure === null) return { failure, recovered: false, parts: seen, usage };
-  if (ended === null || !(crashed || failure.code === 'agent_died'))
+export function endOfSent(facts: SentFacts): SentEnd {
+  const { failure, crashed, seen, isUsageReported, found, ended, usageFound } = facts;
+  if (failure === null) return { failure, recovered: false, parts: seen, usage: facts.usage };
+  const usage = isUsageReported ? facts.usage : addUsage(facts.usage, usageFound);
+  if (!ended || !(crashed || failure.code === 'agent_died'))
     return { failure, recovered: false, parts: mergeParts(seen, found), usage };
-  return {
-    failure: null,
-    recovered: true,
-    parts: found,
-    usage: isUsageReported ? usage : addUsage(usage, ended.usage),
-  };
+  return { failure: null, recovered: true, parts: found, usage };
 }

@@ -1,3 +1,5 @@
+import { isObject } from './content.ts';
+
 /**
  * What an agent does during a turn, as Agent Client Protocol `session/update` values: one vocabulary for every adapter.
  * Only the kinds that our records are made of have types; every other kind is stored and passed on unchanged.
@@ -66,6 +68,18 @@ export function chunkText(update: Update): string | null {
   return content?.type === 'text' && typeof content.text === 'string' ? content.text : null;
 }
 
+/**
+ * What a tool has printed since the last update of it; null: the update does not report it. Agents that run commands themselves send
+ * this in `_meta`, in pieces: a convention beside the protocol. The end of a terminal that printed nothing counts as an empty text.
+ */
+export function printedText(update: Update | ToolCallFields): string | null {
+  const { _meta: meta } = update as { readonly _meta?: unknown };
+  if (!isObject(meta)) return null;
+  const printed = meta.terminal_output_delta ?? meta.terminal_output;
+  if (isObject(printed) && typeof printed.data === 'string') return printed.data;
+  return isObject(meta.terminal_exit) ? '' : null;
+}
+
 const TOKENS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;
 
 /** How many tokens, of every kind together, the turn has used so far; null: the update does not report it. */
@@ -73,4 +87,61 @@ export function tokensSpent(update: Update): number | null {
   if (update.sessionUpdate !== SPENT) return null;
   const counts = TOKENS.map((kind) => (update as Readonly<Record<string, unknown>>)[kind]);
   return counts.reduce<number>((sum, count) => sum + (typeof count === 'number' ? count : 0), 0);
+}
+
+// ── an API that does not answer ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Our own kind of update, with a `ModelRetry`: the API of the agent's model did not answer, and the agent will ask it again. */
+const MODEL_RETRY = '_throughline/model_retry';
+
+/** What an agent reports of such a retry. Null: it does not report that. */
+export interface ModelRetry {
+  /** The number of the retry, and how many the agent makes at most. */
+  readonly attempt: number | null;
+  readonly of: number | null;
+  /** When it asks again. */
+  readonly inMs: number | null;
+  /** The HTTP status of the answer; null also where there was no answer at all. */
+  readonly status: number | null;
+  /** In the agent's words. */
+  readonly reason: string | null;
+}
+
+export function retryUpdate({ attempt, of, inMs, status, reason }: ModelRetry): Update {
+  return { sessionUpdate: MODEL_RETRY, attempt, of, inMs, status, reason };
+}
+
+/** Null: the update does not report a retry. */
+export function modelRetryIn(update: Update): ModelRetry | null {
+  return update.sessionUpdate === MODEL_RETRY ? (update as unknown as ModelRetry) : null;
+}
+
+/** Whether the API answers again: the update shows a part of its answer. */
+export function showsAnswer({ sessionUpdate }: Update): boolean {
+  return ANSWER.includes(sessionUpdate);
+}
+
+const ANSWER: readonly string[] = [
+  'agent_message_chunk',
+  'agent_thought_chunk',
+  'tool_call',
+  'tool_call_update',
+  'plan',
+];
+
+/** For people: "The model’s API does not answer (529 overloaded, attempt 4 of 10, next in 35 s)". */
+export function retryText({ attempt, of, inMs, status, reason }: ModelRetry): string {
+  const why = [status, reason].filter((part) => part !== null && part !== '').join(' ');
+  const which = attempt === null ? '' : `attempt ${attempt}${of === null ? '' : ` of ${of}`}`;
+  const when = inMs === null ? '' : `next in ${Math.max(1, Math.round(inMs / 1000))} s`;
+  const details = [why, which, when].filter((part) => part !== '').join(', ');
+  return `The model’s API does not answer${details === '' ? '' : ` (${details})`}`;
+}
+
+/**
+ * Whether the API refuses the login, so that asking again is of no use. The first refusal may be of a login that has expired: agents
+ * renew it before their first retry.
+ */
+export function refusesLogin({ status, attempt }: ModelRetry): boolean {
+  return (status === 401 || status === 403) && attempt !== 1;
 }

@@ -15,6 +15,12 @@ export interface Usage {
   /** In millionths of a US dollar, so that sums stay exact. */
   readonly costMicros: number;
   readonly modelCalls: number;
+  /**
+   * Turns whose cost is not known, because they were cut off or completed without us: `costMicros` is too low by these. Left out: none.
+   */
+  readonly unknownCosts?: number;
+  /** Turns that completed and used tokens, whose agent reported no cost: `costMicros` is too low by these, too. Left out: none. */
+  readonly unreportedCosts?: number;
 }
 
 export const NO_USAGE: Usage = {
@@ -34,7 +40,18 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
     cacheWriteTokens: a.cacheWriteTokens + (b.cacheWriteTokens ?? 0),
     costMicros: a.costMicros + (b.costMicros ?? 0),
     modelCalls: a.modelCalls + (b.modelCalls ?? 0),
+    ...counted('unknownCosts', a, b),
+    ...counted('unreportedCosts', a, b),
   };
+}
+
+/** Older versions have stored usage without these. */
+export const OPTIONAL_COUNTS = ['unknownCosts', 'unreportedCosts'] as const;
+type OptionalCount = (typeof OPTIONAL_COUNTS)[number];
+
+function counted(name: OptionalCount, a: Partial<Usage>, b: Partial<Usage>): Partial<Usage> {
+  const count = (a[name] ?? 0) + (b[name] ?? 0);
+  return count === 0 ? {} : { [name]: count };
 }
 
 const amount = whole({ least: 0 });
@@ -45,7 +62,7 @@ const USAGE = object({
   cacheWriteTokens: amount,
   costMicros: amount,
   modelCalls: amount,
-} satisfies Record<keyof Usage, unknown>);
+} satisfies Record<Exclude<keyof Usage, OptionalCount>, unknown>);
 
 /** Checks a usage that a caller reports. Throws `invalid` and names the wrong field. */
 export function parseUsage(input: unknown): Partial<Usage> {

@@ -1,15 +1,15 @@
 import type { Conversation } from '../../core/conversation.ts';
-import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
 import { given } from '../../core/input/arguments.ts';
 import { isOwnSandbox, isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { Erased, EraseOptions, Remains } from '../../ports/engine.ts';
-import type { ErasedSession } from '../../ports/store/conversations.ts';
+import type { ErasedSession, UnfinishedErasure } from '../../ports/store/conversations.ts';
 import type { EngineParts } from '../parts.ts';
 
 /**
  * Erases what is stored, and with `sandbox` deletes the conversation's own sandbox as well. All checks come first. The store records that
- * the sandbox has to be deleted: if this process dies before that, the doctor finds the sandbox.
+ * the sandbox has to be deleted: if this process dies before that, the next one does it.
  */
 export async function erase(
   parts: EngineParts,
@@ -30,13 +30,46 @@ export async function erase(
   const options = given({ head, sandbox: withSandbox && directory !== null ? directory : undefined });
   const { cwd, sessions } = await store.eraseConversation(owner, id, options);
   if (withSandbox) {
-    await deleteSandbox(parts, known, { sessions, directory, discard });
-    const isListed = (await store.findSandbox(owner, sandbox)) !== null;
-    if (isListed) await store.leaveSandbox(owner, sandbox, 'destroyed', 'its conversation was erased');
+    // If it cannot be deleted, the caller decides what happens next, and not the next process.
+    await deleteSandbox(parts, known, { sessions, directory, discard }).finally(() => store.endErasure(owner, id));
+    await forgetSandbox(store, owner, sandbox);
   }
   const kept: Remains[] = withSandbox || directory === null ? [] : [{ what: 'sandbox', where: directory }];
   const named: Remains[] = cwd === null ? [] : [{ what: 'directory', where: cwd }];
   return { conversationId: id, remains: [...kept, ...named, ...sessionsOutside(sessions, directory)] };
+}
+
+/**
+ * Deletes the sandboxes of erased conversations whose erasure was cut off by the end of its process. Everything was checked before that, so
+ * nothing is asked again. Another living process may be about to do the same: then both delete it.
+ */
+export async function finishErasures(parts: EngineParts, left: readonly UnfinishedErasure[]): Promise<void> {
+  for (const one of left) {
+    await finishErasure(parts, one).catch((error: unknown) => {
+      // Somebody works there meanwhile, it cannot be deleted, or its machine cannot be reached: the doctor lists it.
+      if (!hasCode(error, 'refused', 'agent_unavailable')) throw error;
+    });
+  }
+}
+
+async function finishErasure(
+  { store, sandboxes }: EngineParts,
+  { owner, conversation, sandbox }: UnfinishedErasure,
+): Promise<void> {
+  const directory = await sandboxes.find(sandbox);
+  if (directory !== null) {
+    await store.eraseConversation(owner, conversation, { sandbox: directory }); // refused if it is used again
+    await sandboxes.remove(sandbox, { discard: true });
+  }
+  await store.endErasure(owner, conversation);
+  await forgetSandbox(store, owner, sandbox);
+}
+
+/** It is not listed if it was never opened, or if another process has deleted it as well. */
+async function forgetSandbox(store: EngineParts['store'], owner: string, sandbox: string): Promise<void> {
+  await store.leaveSandbox(owner, sandbox, 'destroyed', 'its conversation was erased').catch((error: unknown) => {
+    if (!hasCode(error, 'not_found')) throw error;
+  });
 }
 
 /** Only a directory that belongs to this conversation alone is deleted, and only by a process of its data home. */

@@ -1,6 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { type Conversation, checkDriver } from '../../core/conversation.ts';
-import { hasCode, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, issuesIds, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
 import { type Actor, checkAgent, looksLikeId } from '../../core/input/names.ts';
 import { perDayBy } from '../../core/limits/spending.ts';
@@ -102,7 +102,7 @@ async function firstTurn(
   asked: Asked,
   { create, agent }: SubmitOptions,
 ): Promise<NewTurn> {
-  if (create === false) throw noSuchConversation(key);
+  if (create === false) throw noSuchConversation(key, { isRefused: true });
   if (create === undefined && looksLikeId(key)) {
     throw noSuch(
       'conversation',
@@ -267,9 +267,7 @@ async function checkTakesId({ sandboxes }: EngineParts, agent: Agent): Promise<v
   await using sandbox = await sandboxes.probe();
   const traits = await agent.traits(sandbox);
   if (traits.id === 'assigned') return;
-  throw new ThroughlineError('refused', `The agent "${agent.name}" issues the ids of its sessions itself.`, {
-    hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
-  });
+  throw issuesIds(agent.name);
 }
 
 function turnOptions(options: SubmitOptions): TurnOptions {
@@ -278,7 +276,7 @@ function turnOptions(options: SubmitOptions): TurnOptions {
   for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
   if (session !== undefined && newSession !== undefined) {
     throw new ThroughlineError('invalid', 'A turn either continues in a session or opens a new one, not both.', {
-      hint: '"session" names an existing session, "newSession" is the id for a new one.',
+      hint: '"session" (--session) names an existing session, "newSession" (--new-session) is the id for a new one.',
     });
   }
   if (permissions !== undefined && !isPermissionMode(permissions)) {

@@ -91,6 +91,7 @@ export class Attendance {
   /** Returns why a conversation cannot be continued: no process runs in its place. */
   async unserved(conversations: readonly Conversation[]): Promise<(one: Conversation) => Hindrance> {
     const places = await this.#unservedOf(conversations);
+    const { address } = this.#parts.store;
     const named = await Promise.all(
       [...places].map(async (place) => [place, await this.#parts.store.placeName(place)] as const),
     );
@@ -98,7 +99,7 @@ export class Attendance {
     return ({ key, id, place, driver }) => {
       const name = driver === 'worker' ? names.get(place) : undefined;
       if (name === undefined) return NO_HINDRANCE;
-      const why = continuable(runsOnlyAt(`"${key ?? id}"`, name, place));
+      const why = continuable(runsOnlyAt(`"${key ?? id}"`, { home: name, place, store: address }));
       return { ...NO_HINDRANCE, stranded: { reason: 'other_home', ...why } };
     };
   }
@@ -169,7 +170,7 @@ export class Attendance {
       const known = this.#parts.agents.has(standing.turn.agent);
       const here = this.#isHere(standing.place);
       const taken = this.#isTaken(standing, here && known, takers);
-      const stranded = whyStranded(standing, { held: false, taken, here, known });
+      const stranded = whyStranded(standing, { held: false, taken, here, known, store: this.#parts.store.address });
       return stranded === null ? [] : [[standing.conversation, { ...NO_HINDRANCE, stranded }]];
     });
   }

@@ -53,7 +53,7 @@ export async function showConversation(
 
 type OfConversation = Pick<Conversation, 'owner' | 'id'> & { readonly hindrance: Hindrance };
 
-/** The size at which a page of turns ends. */
+/** A page of turns ends with the turn that reaches this size. */
 const LARGEST_PAGE = 8 * 1024 * 1024;
 
 /** A page of turns with their answers, which ends early when they are large. Read in parts, so that others are served in between. */
@@ -70,9 +70,13 @@ export async function turnsWithReplies(
         ? await partAfter(store, conversation, { after: turns.at(-1)?.n ?? range.after, limit })
         : await partBefore(store, conversation, { before: turns[0]?.n ?? range.before, limit });
     if (part.length === 0) break;
-    if ('after' in range) turns.push(...part);
-    else turns.unshift(...part);
-    size += sizeOf(part);
+    // Prompts and replies are read in pages of their own, so a part may be larger.
+    for (const turn of 'after' in range ? part : part.toReversed()) {
+      if (size >= LARGEST_PAGE) break;
+      if ('after' in range) turns.push(turn);
+      else turns.unshift(turn);
+      size += sizeOf(turn);
+    }
   }
   return turns;
 }

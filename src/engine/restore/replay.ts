@@ -1,3 +1,4 @@
+import { withUnknownCost } from '../../core/limits/budget.ts';
 import { condensedTo, condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Proof } from '../../core/restore/receipt.ts';
 import { WHEN_REPLAY_FAILED } from '../../core/restore/restore-settings.ts';
@@ -142,6 +143,7 @@ async function replayOne({ session, record, expected, passed, request: { signal,
     else if (event.type === 'proof') followed = expected !== null && event.proof !== 'refuted';
     else if (event.type === 'ended' && event.outcome.kind !== 'completed') {
       failure = 'message' in event.outcome ? event.outcome.message : event.outcome.kind;
+      if (event.outcome.kind === 'lost') usage = withUnknownCost(usage);
     }
   }
   const tools = parts.parts().filter((part) => part.type === 'tool');

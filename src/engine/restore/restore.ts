@@ -259,7 +259,7 @@ function atMostCounted(proof: Proof): Proof {
 }
 
 function receiptOf(request: Restoring, facts: ReceiptFacts): Receipt {
-  const { held, agent, turn, attempt, tried, lockWaits, startedAt } = request;
+  const { held, agent, traits, settings, turn, attempt, tried, lockWaits, startedAt } = request;
   const { rung, sessionId, before, delivery, counts, omitted, unknown } = facts;
   return {
     turn: turn?.n ?? null,
@@ -272,6 +272,7 @@ function receiptOf(request: Restoring, facts: ReceiptFacts): Receipt {
     unknownBefore: unknown,
     delivered: delivery.turns,
     deliveredTokens: delivery.tokens,
+    window: settings.budgetTokens === null ? { tokens: traits.window, from: traits.windowFrom } : null,
     ...held.filesLeftBefore(turn?.n ?? null),
     unsettled: delivery.unsettled,
     modelCalls: delivery.usage.modelCalls,

@@ -1,4 +1,3 @@
-import type { ExecResult } from '../../core/sandbox/sandbox.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 
 export interface RunOptions {
@@ -10,14 +9,35 @@ export interface RunOptions {
   readonly heard?: () => void;
 }
 
+/** Of a command that has ended, or was ended. */
+export interface Ran {
+  /** Null: it was ended by a signal, or its machine was lost. */
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** The end of its output, standard output and errors together. */
+  readonly output: string;
+  readonly stdout: Tail;
+  readonly stderr: Tail;
+  readonly ms: number;
+}
+
 const MOST_OUTPUT = 16_000;
 
+/** The end of a text that arrives in pieces. */
+class Tail {
+  text = '';
+  /** Whether its beginning was left out. */
+  isCut = false;
+
+  add(piece: string): void {
+    const all = this.text + piece;
+    this.text = all.slice(-MOST_OUTPUT);
+    this.isCut ||= all.length > MOST_OUTPUT;
+  }
+}
+
 /** Runs a command in a sandbox to its end, and ends it with everything it started when the signal aborts or its time is over. */
-export async function runIn(
-  sandbox: OpenSandbox,
-  command: readonly string[],
-  options: RunOptions,
-): Promise<ExecResult> {
+export async function runIn(sandbox: OpenSandbox, command: readonly string[], options: RunOptions): Promise<Ran> {
   const { signal, timeoutMs, monotonic, cwd, heard = () => {} } = options;
   const begun = monotonic();
   const child = await sandbox.spawn(command, { env: {}, ...(cwd !== undefined && { cwd }) });
@@ -26,17 +46,20 @@ export async function runIn(
   if (stop.aborted) end();
   else stop.addEventListener('abort', end, { once: true });
   child.stdin.end();
-  let output = '';
-  const read = async (stream: AsyncIterable<Uint8Array>) => {
+  const [both, stdout, stderr] = [new Tail(), new Tail(), new Tail()];
+  const read = async (stream: AsyncIterable<Uint8Array>, tail: Tail) => {
     const decoder = new TextDecoder();
     for await (const bytes of stream) {
-      output = (output + decoder.decode(bytes, { stream: true })).slice(-MOST_OUTPUT);
+      const piece = decoder.decode(bytes, { stream: true });
+      both.add(piece);
+      tail.add(piece);
       heard();
     }
   };
   try {
-    const [{ code }] = await Promise.all([child.exited, read(child.stdout), read(child.stderr)]);
-    return { code, output: output.toWellFormed().trimEnd(), ms: Math.round(monotonic() - begun) };
+    const [ended] = await Promise.all([child.exited, read(child.stdout, stdout), read(child.stderr, stderr)]);
+    const output = both.text.toWellFormed().trimEnd();
+    return { ...ended, output, stdout, stderr, ms: Math.round(monotonic() - begun) };
   } finally {
     stop.removeEventListener('abort', end);
   }

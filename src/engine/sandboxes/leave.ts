@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasCode, ThroughlineError } from '../../core/errors.ts';
+import { quotedPath } from '../../core/input/visible.ts';
 import { MARK } from '../../core/process.ts';
 import { type Sandbox, sandboxInUse } from '../../core/sandbox/sandbox.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
@@ -180,7 +181,7 @@ async function unsavedWorkIn(open: OpenSandbox, options: CheckOptions): Promise<
     seen += entries.length;
     if (seen > MOST_ENTRIES) return 'more than can be looked at';
     if (entries.some(({ name }) => name === '.git')) {
-      if (git === null) return `a git repository in ${at.path || '.'}, and there is no git to look at it`;
+      if (git === null) return `a git repository in ${quotedPath(at.path || '.')}, and there is no git to look at it`;
       const unsaved = await unsavedInRepository(open, git, at.path, options);
       if (unsaved !== null) return unsaved;
       continue;
@@ -188,8 +189,8 @@ async function unsavedWorkIn(open: OpenSandbox, options: CheckOptions): Promise<
     for (const { name, kind } of entries) {
       const path = at.path === '' ? name : `${at.path}/${name}`;
       if (kind === 'link') continue;
-      if (kind !== 'folder') return `the file ${path} is in no git repository`;
-      if (at.depth === DEEPEST) return `the folder ${path} is too deep to look into`;
+      if (kind !== 'folder') return `the file ${quotedPath(path)} is in no git repository`;
+      if (at.depth === DEEPEST) return `the folder ${quotedPath(path)} is too deep to look into`;
       waiting.push({ path, depth: at.depth + 1 });
     }
   }
@@ -210,7 +211,7 @@ async function unsavedInRepository(
       timeoutMs: GIT_MS,
       cwd,
     });
-  const where = path || 'the working directory';
+  const where = quotedPath(path) || 'the working directory';
   const status = await ask('status', '--porcelain', '--untracked-files=normal');
   if (status.code !== 0) return `git cannot look at ${where}`;
   if (status.output !== '') return `changes in ${where} are not committed`;

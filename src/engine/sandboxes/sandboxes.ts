@@ -1,6 +1,7 @@
 import { noSuch, ThroughlineError } from '../../core/errors.ts';
 import { checkLimit, given } from '../../core/input/arguments.ts';
 import { type Actor, checkKey } from '../../core/input/names.ts';
+import { inSeconds } from '../../core/limits/time-limits.ts';
 import { toPublicSandbox, toPublicSteps, toPublicUse } from '../../core/public/sandbox.ts';
 import { checkCommand, type ExecResult, type Sandbox } from '../../core/sandbox/sandbox.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
@@ -28,7 +29,6 @@ import type { SandboxRequest } from './set-up.ts';
 
 /** The most conversations that are shown with a sandbox. */
 const MOST_USES = 100;
-const EXEC_MS = 600_000;
 
 /** The verbs for the sandboxes of an owner. */
 export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: Actor): EngineSandboxes {
@@ -91,12 +91,44 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
   };
 }
 
-function execIn(request: SandboxRequest, command: readonly string[]): Promise<ExecResult> {
-  const { parts, open, signal } = request;
+/**
+ * Runs a command of a caller. The limit is counted from here, not from its start, so that a client that waits a little longer always gets
+ * the answer.
+ */
+function execIn(asked: SandboxRequest, command: readonly string[]): Promise<ExecResult> {
+  const { parts, id, open } = asked;
+  const { execMs: timeoutMs } = parts.settings;
+  const late = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([asked.signal, late]);
+  const request = { ...asked, signal };
   return whileUsed(request, async (take) => {
     await readySandbox(request);
     await take();
-    return runIn(await open(), command, { signal, timeoutMs: EXEC_MS, monotonic: () => parts.clock.monotonic() });
+    if (late.aborted) throw notReady(id, timeoutMs);
+    const ran = await runIn(await open(), command, { signal, timeoutMs, monotonic: () => parts.clock.monotonic() });
+    const { code, signal: endedBy, stdout, stderr, ms } = ran;
+    if (asked.signal.aborted) throw new ThroughlineError('closed', 'Throughline was closed while the command ran.');
+    const timedOut = late.aborted && code === null;
+    if (code === null && endedBy === null && !timedOut) throw machineLost();
+    const cut = stdout.isCut || stderr.isCut;
+    const texts = { stdout: stdout.text.toWellFormed(), stderr: stderr.text.toWellFormed() };
+    return { code, signal: endedBy, timedOut, ...texts, cut, ms };
+  });
+}
+
+function notReady(id: string, ms: number): ThroughlineError {
+  return new ThroughlineError(
+    'timed_out',
+    `The sandbox was not ready after ${inSeconds(ms / 1_000)}. Nothing was run.`,
+    {
+      hint: `"throughline sandbox open" and every turn set it up without this limit; "throughline sandbox show ${id}" shows how far it is.`,
+    },
+  );
+}
+
+function machineLost(): ThroughlineError {
+  return new ThroughlineError('agent_unavailable', 'The connection to the machine of the sandbox was lost.', {
+    hint: 'The command was ended there. Check what it has done before you repeat it.',
   });
 }
 

@@ -91,9 +91,10 @@ async function runStep(request: SandboxRequest, step: SetupStep, signal: AbortSi
   const known = { name, digest: digestOf(step), at: parts.clock.now() };
   const monotonic = () => parts.clock.monotonic();
   try {
-    const ran = await runIn(await open(), command, { signal, timeoutMs, monotonic, ...(heard && { heard }) });
-    const late = ran.code === null && ran.ms >= timeoutMs ? `\n(ended after ${timeoutMs / 1_000} s)` : '';
-    return { ...known, ...ran, output: `${ran.output}${late}`.trim() };
+    const run = { signal, timeoutMs, monotonic, ...(heard && { heard }) };
+    const { code, output, ms } = await runIn(await open(), command, run);
+    const late = code === null && ms >= timeoutMs ? `\n(ended after ${timeoutMs / 1_000} s)` : '';
+    return { ...known, code, ms, output: `${output}${late}`.trim() };
   } catch (error) {
     if (!hasCode(error, 'agent_unavailable')) throw error;
     return { ...known, ms: 0, code: null, output: error.message };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { asSentence, type Failure, hasCode } from '../../core/errors.ts';
+import { withUnknownCost } from '../../core/limits/budget.ts';
 import type { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
@@ -331,12 +332,17 @@ class Attempt {
       condensed: parts.condensed,
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
-      usage: this.#usage,
+      usage: this.#isCostUnknown(outcome) ? withUnknownCost(this.#usage) : this.#usage,
       isUsageReported: this.#isUsageReported,
       receipt: this.#receipt(),
       startedAt,
       endedAt: this.#request.held.parts.clock.now(),
     };
+  }
+
+  /** The agent's process was ended before it could report what the prompt has cost. */
+  #isCostUnknown({ kind }: AgentOutcome): boolean {
+    return kind === 'lost' || (kind === 'cancelled' && !this.#session.alive && !this.#isUsageReported);
   }
 
   /** With what the turn has shown of the session. If that is nothing: the same object that was stored with the prompt, which is then not stored again. */

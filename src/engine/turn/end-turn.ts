@@ -1,5 +1,6 @@
 import type { ErrorCode, Failure } from '../../core/errors.ts';
 import { wellFormed } from '../../core/input/well-formed.ts';
+import { ofCompleted } from '../../core/limits/budget.ts';
 import type { SandboxProcess } from '../../core/process.ts';
 import { condensedTo } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
@@ -10,7 +11,7 @@ import { type Condensed, PartsBuilder, type RecordPart, type TurnRecord } from '
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
 import { type EndKind, endOfSent } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
-import type { Agent, SentPrompt, Tail } from '../../ports/agent.ts';
+import type { Agent, SentPrompt } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Held } from '../worker/held.ts';
@@ -57,7 +58,8 @@ export interface SessionEffect {
 
 /** Everything that ends a turn, for one commit: session and watermark, receipt, record and usage. */
 export function endOf(facts: EndFacts): Write[] {
-  const { turn, outcome, failure, usage, receipt, said, untaken, session } = facts;
+  const { turn, outcome, failure, receipt, said, untaken, session } = facts;
+  const usage = outcome === 'completed' ? ofCompleted(facts.usage) : facts.usage;
   const writes: Write[] = [];
   if (session?.effect) writes.push({ write: 'change-session', ref: session.ref, ...afterTurn(facts, session.effect) });
   if (receipt !== null) writes.push({ write: 'receipt', receipt, turn: turn.id, session: null });
@@ -208,8 +210,9 @@ async function sentFacts(held: Held, turn: Turn, ending: Ending, result: Attempt
   if (traits.position || session.transcript !== undefined) await held.lease.drained();
   const storage = await readStorage(held, agent, traits, result);
   const { usage, isUsageReported, parts: seen } = result;
-  const { found, ended } = storage;
-  const end = endOfSent({ failure: ending.failure, crashed: false, seen, usage, isUsageReported, found, ended });
+  const { found, ended, usageFound } = storage;
+  const known = { seen, usage, isUsageReported, found, ended, usageFound };
+  const end = endOfSent({ failure: ending.failure, crashed: false, ...known });
   const { failure, recovered } = end;
   const said = { ...saidIn(result, end.parts), ...(recovered && { recovered }) };
   const facts = { ...factsOf(turn, { ...ending, failure }, result), usage: end.usage, said };
@@ -298,11 +301,12 @@ interface Stored {
   readonly position: string | null;
   readonly found: RecordPart[];
   readonly condensed: Condensed | null;
-  /** The agent finished the turn by itself; null: it did not, or its storage does not show it. */
-  readonly ended: NonNullable<Tail['ended']> | null;
+  /** The storage shows that the agent finished the turn by itself. */
+  readonly ended: boolean;
+  readonly usageFound: Partial<Usage>;
 }
 
-const NOTHING_FOUND = { found: [], condensed: null, ended: null };
+const NOTHING_FOUND = { found: [], condensed: null, ended: false, usageFound: {} };
 
 /** The position in the agent's storage and, if the stream was lost, the part of the turn that we did not see. */
 async function readStorage(
@@ -323,5 +327,6 @@ export async function readTail(held: Held, agent: Agent, sessionId: string, sent
   const parts = new PartsBuilder();
   for (const update of wellFormed(tail?.updates ?? [])) parts.add(update);
   const { condensed } = parts;
-  return { position: tail?.position ?? null, found: parts.parts(), condensed, ended: tail?.ended ?? null };
+  const position = tail?.position ?? null;
+  return { position, found: parts.parts(), condensed, ended: tail?.ended ?? false, usageFound: tail?.usage ?? {} };
 }

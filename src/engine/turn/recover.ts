@@ -1,4 +1,5 @@
 import { type Failure, isDamage, ThroughlineError } from '../../core/errors.ts';
+import { withUnknownCost } from '../../core/limits/budget.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import { canReopen } from '../../core/restore/traits.ts';
@@ -41,10 +42,11 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
     failure: interrupted(processEnded === 'ended'),
     crashed: true,
     seen: seen.parts(),
-    usage: NO_USAGE,
+    usage: withUnknownCost(NO_USAGE),
     isUsageReported: false,
     found: tail?.found ?? [],
-    ended: tail?.ended ?? null,
+    ended: tail?.ended ?? false,
+    usageFound: tail?.usageFound ?? {},
   });
   const { failure, recovered, parts, usage } = end;
   const condensed = tail?.condensed ?? seen.condensed;

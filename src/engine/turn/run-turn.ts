@@ -39,7 +39,7 @@ export async function runTurn(held: Held, begun: Begun, stops: Stops): Promise<v
   held.runs(begun, signal);
   try {
     const limits = await spendingLimits(held, begun);
-    const over = judgeSpending(limits, held.parts.clock.now());
+    const over = judgeSpending(limits, turn.agent, held.parts.clock.now());
     if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
     const agent = await findAgent(held, turn, signal);
     if ('failure' in agent) return await endWithoutAgent(held, turn, signal, agent.failure);
@@ -101,7 +101,7 @@ async function spendingLimits({ parts, conversation }: Held, { facts }: TurnToRu
 }
 
 /** The agent of the turn, in a sandbox that is ready for it. */
-async function findAgent(held: Held, { agent: name }: Turn, stops: TurnSignal) {
+async function findAgent(held: Held, { agent: name, options }: Turn, stops: TurnSignal) {
   const { agents } = held.parts;
   const agent = agents.get(name)?.agent;
   const { signal } = stops;
@@ -109,7 +109,9 @@ async function findAgent(held: Held, { agent: name }: Turn, stops: TurnSignal) {
   try {
     if (agent === undefined) throw noSuchAgent(name, agents.keys());
     await held.readySandbox(signal, heard);
-    return { agent, traits: await agent.traits(await held.openSandbox(), signal) };
+    const { kept, ...own } = choicesOf(options);
+    const { model } = mergeChoices(kept ?? {}, own);
+    return { agent, traits: await agent.traits(await held.openSandbox(), signal, model) };
   } catch (error) {
     if (error instanceof ThroughlineError) return { failure: failureOf(error) };
     throw error;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Failure } from '../../core/errors.ts';
 import type { EventPayloads } from '../../core/event.ts';
 import { effectiveTimes, judgeTime, type TimeLimits } from '../../core/limits/time-limits.ts';
@@ -37,7 +38,10 @@ export class TurnSignal {
   #limit: Failure | null = null;
   readonly #waiting = new Map<string, (permission: Permission) => void>();
   readonly #clock: TurnClock;
-  #pause: NodeJS.Timeout | undefined;
+  /** Something may have been stored since the last look began. */
+  #mayHaveChanged = false;
+  #isLooking = false;
+  #isClosed = false;
 
   readonly #poll: NodeJS.Timeout;
 
@@ -104,14 +108,18 @@ export class TurnSignal {
   }
 
   /**
-   * Calls back once, when the permission was answered, denied or withdrawn. Until then the clock of the turn is stopped. If a person
-   * has to answer (`asks`), another turn may run in its slot meanwhile.
+   * Calls back once, when the permission was answered, denied or withdrawn. Until then the clock of the turn is stopped, and another
+   * turn may run in its slot.
    */
-  onPermission(id: string, asks: boolean, decided: (permission: Permission) => void): void {
+  onPermission(id: string, decided: (permission: Permission) => void): void {
     this.#waiting.set(id, decided);
     this.#clock.pause();
-    if (asks) this.#slot?.ask();
+    this.#slot?.ask();
     this.lookAgain();
+  }
+
+  get openQuestions(): number {
+    return this.#waiting.size;
   }
 
   /** The attempt that asked has ended. */
@@ -120,30 +128,44 @@ export class TurnSignal {
     this.#resume();
   }
 
-  /** Reads the turn and its questions soon: somebody may have cancelled or answered. Several calls in a row are one look. */
+  /**
+   * Reads the turn and its questions soon: somebody may have cancelled or answered. Several calls in a row are one look, and calls during a
+   * look are one more after it.
+   */
   lookAgain(): void {
-    this.#pause ??= setTimeout(() => {
-      this.#pause = undefined;
-      // If the store is closed or cannot be reached, the lease is lost as well. The next call looks again.
-      void this.#look().catch(() => {});
-    }, GATHER_MS);
+    this.#mayHaveChanged = true;
+    if (!this.#isLooking) void this.#lookWhileChanged();
   }
 
   close(): void {
     for (const outside of this.#outside) outside.removeEventListener('abort', this.#stopWith);
     this.#clock.close();
-    clearTimeout(this.#pause);
     clearInterval(this.#poll);
+    this.#isClosed = true;
+  }
+
+  async #lookWhileChanged(): Promise<void> {
+    this.#isLooking = true;
+    while (this.#mayHaveChanged && !this.#isClosed) {
+      await delay(GATHER_MS);
+      this.#mayHaveChanged = false;
+      // If the store is closed or cannot be reached, the lease is lost as well. The next call looks again.
+      if (!this.#isClosed) await this.#look().catch(() => {});
+    }
+    this.#isLooking = false;
   }
 
   async #look(): Promise<void> {
     const { store } = this.#held.parts;
-    const { owner } = this.#held.conversation;
+    const { owner, id: conversation } = this.#held.conversation;
     const turn = await store.findTurn(owner, this.#turn.id);
     if (turn?.cancelRequested) this.#cancel();
-    for (const [id, decided] of this.#waiting) {
-      const permission = await store.findPermission(owner, id);
-      if (permission && permission.state !== 'open' && this.#waiting.delete(id)) decided(permission);
+    const asked = [...this.#waiting];
+    if (asked.length === 0) return;
+    const open = new Set(await store.openPermissions(owner, conversation));
+    for (const [id, decided] of asked) {
+      const permission = open.has(id) ? null : await store.findPermission(owner, id);
+      if (permission && this.#waiting.delete(id)) decided(permission);
     }
     if (this.#waiting.size === 0) this.#resume();
   }

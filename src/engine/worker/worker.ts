@@ -17,6 +17,7 @@ import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { AgentSession } from '../../ports/agent.ts';
 import type { Claim, Fence, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
+import { finishErasures } from '../intake/erase.ts';
 import type { EngineParts } from '../parts.ts';
 import { endUnsent } from '../turn/end-turn.ts';
 import { recover } from '../turn/recover.ts';
@@ -70,7 +71,12 @@ export class Worker {
     this.#serving = new Serving(parts, { self: this.self, held: this.#held, keeper: this.#keeper, onFree });
     this.#stopListening = parts.store.listen(this.#onNotification);
     // In the next turn of the event loop: a command starts the program of its agent in this one.
-    const look = () => Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
+    const beganAt = parts.clock.now();
+    const look = async () => {
+      // First, because a program that a killed process has left may work in a sandbox that is deleted next.
+      await Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
+      if (parts.onlyReads !== true) await this.#finishErasures(beganAt);
+    };
     this.#firstLook = new Promise(setImmediate).then(look);
     if (this.takesUp) this.#look();
   }
@@ -237,6 +243,18 @@ export class Worker {
         },
         (error: unknown) => isStorageFault(error) || this.#parts.onBug(error, 'looking for open turns'),
       );
+    }
+  }
+
+  /** `before`: when this process began. Later erasures are its own, or of processes that live. Never rejects. */
+  async #finishErasures(before: number): Promise<void> {
+    const { store, sandboxes, onBug } = this.#parts;
+    try {
+      const left = await store.unfinishedErasures(sandboxes.place, before);
+      // Its code is loaded only if there are any (scripts/bundle.js).
+      if (left.length > 0) await finishErasures(this.#parts, left);
+    } catch (error) {
+      if (!isStorageFault(error)) onBug(error, 'deleting the sandboxes of erased conversations');
     }
   }
 

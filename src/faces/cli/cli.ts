@@ -14,6 +14,7 @@ import type {
   RestoreRequest,
   StoreCopied,
   StoreCopyRequest,
+  StoreReopened,
 } from '../../ports/store/backup.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { Output } from './output.ts';
@@ -90,6 +91,8 @@ export interface Parts {
   restore(request: GlobalOptions & RestoreRequest): Promise<Restored>;
   /** Copies everything from one store to another. Throws `conflict` when the target has other data. */
   copyStore(request: StoreCopyRequest): Promise<StoreCopied>;
+  /** Lets a store be used again whose data was copied to another one. Throws `conflict` while it is in use. */
+  reopenStore(store: string): Promise<StoreReopened>;
   /**
    * Names of one kind, newest first, for completion and suggestions. Starts, upgrades and probes nothing. Reads them from the server
    * that is named, else from the data home. `withinMs`: a server that takes longer gives none. May throw.

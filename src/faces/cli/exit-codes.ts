@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { ErrorCode, Failure } from '../../core/errors.ts';
 import type { TurnEnd } from '../../core/turn/turn.ts';
 
@@ -37,6 +38,17 @@ export const EXIT: Record<ErrorCode, number> = {
   unreachable: 1,
   internal: 1,
 };
+
+/**
+ * Of "sandbox exec", whose other exit codes are those of the command: it was ended after ten minutes, and everything that the table above has
+ * another code for. "timeout" and "docker run" use the same two.
+ */
+export const EXEC_EXIT = { timedOut: 124, ours: 125 };
+
+/** As shells end for a command that was ended by a signal. */
+export function exitOfSignal(signal: string): number {
+  return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
+}
 
 /** An interrupted turn is interrupted, whatever caused it; a failed turn has the exit code of its failure. */
 export function exitOfTurn(outcome: TurnEnd, failure: Failure | null): number {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
-import { NO_USAGE } from '../../core/turn/usage.ts';
-import { receiptLine, toolLine, usageTable } from './lines.ts';
+import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
+import { receiptLine, toolLine, usageLine, usageTable } from './lines.ts';
 import { cells } from './terminal-text.ts';
 
 const RECEIPT: Receipt = {
@@ -17,6 +17,7 @@ const RECEIPT: Receipt = {
   unknownBefore: null,
   delivered: 3,
   deliveredTokens: 120,
+  window: { tokens: 200_000, from: 'assumed' },
   unsettled: false,
   modelCalls: 0,
   usage: NO_USAGE,
@@ -61,6 +62,7 @@ test('turns that were told only in part are shown', () => {
   const leftOut = { outputs: 2, images: 1, files: 0 };
   expect(receiptLine({ ...RECEIPT, shortened: 1, leftOut, tried: [] })).toBe(
     'restored by transcript: 3 turns carried, 0 dropped, proof counted, 1 of them shortened, ' +
+      'fitted to a window of 200,000 tokens (assumed: the agent has not reported it yet), ' +
       'left out or cut: 2 tool outputs and 1 image',
   );
 });
@@ -102,7 +104,7 @@ test.each([
 });
 
 describe('usage', () => {
-  const used = (inputTokens: number, more: Partial<typeof NO_USAGE> = {}) => ({
+  const used = (inputTokens: number, more: Partial<Usage> = {}) => ({
     ...NO_USAGE,
     inputTokens,
     modelCalls: 1,
@@ -116,10 +118,10 @@ describe('usage', () => {
 
   test('is a table with bars, as wide as the terminal', () => {
     expect(usageTable(rows, 72)).toEqual([
-      '                                 in   out  cached   cost',
-      '2026-01-31  claude  12 turns  16.0k  4000       0  $1.23  ██████████████',
-      '2026-01-30  codex     1 turn   5000     0       0      –  ███▌',
-      '2026-01-30  mute     3 turns      –     –       –      –',
+      '                                 in   out  cached      cost',
+      '2026-01-31  claude  12 turns  16.0k  4000       0  1.23 USD  ███████████',
+      '2026-01-30  codex     1 turn   5000     0       0         –  ██▊',
+      '2026-01-30  mute     3 turns      –     –       –         –',
     ]);
     for (const width of [20, 40, 57, 58, 66, 100, 200])
       for (const line of usageTable(rows, width)) expect(cells(line)).toBeLessThanOrEqual(width);
@@ -130,7 +132,7 @@ describe('usage', () => {
     expect(usageTable(rows, 40)).toEqual([
       '2026-01-31  claude',
       '  12 turns, in 16.0k, out 4000, cached 0',
-      '  cost $1.23',
+      '  cost 1.23 USD',
       '2026-01-30  codex',
       '  1 turn, in 5000, out 0, cached 0',
       '  cost –',
@@ -141,9 +143,23 @@ describe('usage', () => {
 
   test('is one sentence per row in a pipe, with – for unknown values', () => {
     expect(usageTable(rows, null)).toEqual([
-      '2026-01-31  claude  12 turns: 16000 tokens in, 4000 out, 1 model call, $1.2300',
+      '2026-01-31  claude  12 turns: 16000 tokens in, 4000 out, 1 model call, 1.23 USD',
       '2026-01-30  codex  1 turn: 5000 tokens in, 0 out, 1 model call',
       '2026-01-30  mute  3 turns: –',
     ]);
+  });
+
+  test('names the turns whose cost is not known', () => {
+    const costs = (usage: Partial<Usage>) => usageLine(used(1, usage)).split(', ').slice(3).join(', ');
+    expect(costs({ costMicros: 700_000, unknownCosts: 1 })).toBe('0.70 USD + 1 turn unknown');
+    expect(costs({ costMicros: 1_200, unknownCosts: 1, unreportedCosts: 2 })).toBe('0.0012 USD + 3 turns unknown');
+    expect(costs({ unknownCosts: 2 })).toBe('cost of 2 turns unknown');
+    // There is no sum that could be too low.
+    expect(costs({ unreportedCosts: 2 })).toBe('');
+    const rows = [{ names: ['claude'], turns: 1, usage: { ...NO_USAGE, unknownCosts: 1 } }];
+    expect(usageTable(rows, null)).toEqual([
+      'claude  1 turn: 0 tokens in, 0 out, 0 model calls, cost of 1 turn unknown',
+    ]);
+    expect(usageTable(rows, 90)[1]).toMatch(/ 1 turn unknown$/);
   });
 });

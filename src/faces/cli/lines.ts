@@ -1,8 +1,8 @@
-import { tokensOf } from '../../core/limits/budget.ts';
+import { costText, tokensOf } from '../../core/limits/budget.ts';
 import type { Delayed } from '../../core/limits/slots.ts';
 import type { PublicEventPayloads } from '../../core/public/event.ts';
 import type { PublicReceipt } from '../../core/public/session.ts';
-import type { Tried } from '../../core/restore/receipt.ts';
+import { type Tried, windowText } from '../../core/restore/receipt.ts';
 import type { ToolPart } from '../../core/turn/record.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
 import type { Usage } from '../../core/turn/usage.ts';
@@ -49,13 +49,20 @@ export function strandedLine({ message, hint }: Stranded | Delayed): string {
 
 /** What was used, in one line. Rare kinds are left out when they are zero. */
 export function usageLine(usage: Usage): string {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costMicros, modelCalls } = usage;
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, modelCalls } = usage;
   const parts = [`${inputTokens} tokens in`, `${outputTokens} out`];
   if (cacheReadTokens > 0) parts.push(`${cacheReadTokens} from cache`);
   if (cacheWriteTokens > 0) parts.push(`${cacheWriteTokens} to cache`);
   parts.push(counted(modelCalls, 'model call'));
-  if (costMicros > 0) parts.push(`$${(costMicros / 1_000_000).toFixed(4)}`);
+  const cost = costLine(usage);
+  if (cost !== null) parts.push(cost);
   return parts.join(', ');
+}
+
+/** The cost within a sentence; null: there is none. */
+export function costLine(usage: Usage): string | null {
+  const cost = costText(usage);
+  return cost === null || usage.costMicros > 0 ? cost : `cost of ${cost}`;
 }
 
 /** A tool in one line: its kind, what it did and on what, how long it took, and how it ended if it did not complete. */
@@ -103,6 +110,8 @@ function extras(receipt: PublicReceipt): string[] {
   if (unknownBefore !== null) result.push(`what was said before turn ${unknownBefore} is unknown`);
   if (filesLeft !== undefined) result.push(`moved without the files of the work: they are at ${filesLeft}`);
   if (shortened > 0) result.push(`${shortened} of them shortened`);
+  const window = windowText(receipt);
+  if (window !== null) result.push(window);
   const kinds = { 'tool output': leftOut.outputs, image: leftOut.images, file: leftOut.files };
   const missing = Object.entries(kinds).flatMap(([kind, count]) => (count === 0 ? [] : [counted(count, kind)]));
   if (missing.length > 0) result.push(`left out or cut: ${missing.join(' and ')}`);
@@ -136,7 +145,9 @@ const FIGURES = ['in', 'out', 'cached', 'cost'];
  */
 export function usageTable(rows: readonly UsageOf[], width: number | null): string[] {
   if (width === null) {
-    return rows.map((row) => `${row.names.map(oneLine).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`);
+    return rows.map(
+      (row) => `${row.names.map((each) => oneLine(each)).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`,
+    );
   }
   const most = Math.max(1, ...rows.map(({ usage }) => tokensOf(usage)));
   const shown = rows.map(({ names, turns: count, usage }) => {
@@ -147,7 +158,7 @@ export function usageTable(rows: readonly UsageOf[], width: number | null): stri
       ...names.map((name) => cutTo(oneLine(name), LONGEST_NAME)),
       turns(count),
       ...tokens.map((count) => (isKnown ? short(count) : '–')),
-      usage.costMicros > 0 ? `$${(usage.costMicros / 1_000_000).toFixed(2)}` : '–',
+      costText(usage) ?? '–',
     ];
   });
   const names = rows[0]?.names.length ?? 0;
@@ -185,7 +196,7 @@ function filled(parts: readonly string[], between: string, width: number): strin
 
 /** Null: the agent reports nothing. */
 function known(usage: Usage): string | null {
-  return tokensOf(usage) === 0 && usage.modelCalls === 0 && usage.costMicros === 0 ? null : usageLine(usage);
+  return tokensOf(usage) === 0 && usage.modelCalls === 0 && costText(usage) === null ? null : usageLine(usage);
 }
 
 function padded(text: string, width: number, isName: boolean): string {

@@ -39,7 +39,12 @@ export interface OutputOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly color: boolean;
+  /** How the shell runs one of our commands for the same data, from its words (`send KEY PROMPT`). Left out: `throughline` before them. */
+  readonly command?: (words: string) => string;
 }
+
+/** A command of ours in a text. */
+const COMMAND = /"throughline ([^"]*)/g;
 
 /** How often the line about a wait is updated, and after how long without other output it appears. */
 const TICK_MS = 250;
@@ -94,6 +99,14 @@ export class Output {
     this.#midLine = false;
   }
 
+  /** What a command has written to its standard error. Never left out. */
+  errorText(text: string): void {
+    const clean = stripControls(text);
+    if (clean === '') return;
+    this.#clearWait();
+    this.#write(this.#options.stderr, clean);
+  }
+
   /** A line of the result. */
   line(...pieces: readonly Piece[]): void {
     this.#clearWait();
@@ -131,11 +144,27 @@ export class Output {
 
   /** A line beside the result: receipts, tools. Left out with `--json`, where events say the same. */
   note(...pieces: readonly Piece[]): void {
-    if (!this.#options.quiet && !this.json) this.#toStderr(pieces);
+    if (this.#options.quiet || this.json) return;
+    this.#toStderr(
+      pieces.map((piece) =>
+        typeof piece === 'string' ? this.runnable(piece) : { ...piece, text: this.runnable(piece.text) },
+      ),
+    );
+  }
+
+  /** A text of ours with commands in double quotes, as they can be run here. */
+  runnable(text: string): string {
+    return text.replaceAll(COMMAND, (_, words: string) => `"${this.command(words)}`);
+  }
+
+  /** How the shell runs one of our commands for the same data. */
+  command(words: string): string {
+    return this.#options.command?.(words) ?? `throughline ${words}`;
   }
 
   /** What we wait for, and what to do about it. With `--json`, a line `{"waiting": …}` on stderr. */
-  waiting({ code, message, hint }: Failure): void {
+  waiting({ code, message, ...more }: Failure): void {
+    const hint = more.hint && this.runnable(more.hint);
     if (this.json) this.#report({ waiting: { code, message, ...(hint && { hint }) } });
     else this.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
   }
@@ -147,7 +176,8 @@ export class Output {
   }
 
   /** What went wrong and what to do. Never left out. */
-  failure({ code, message, hint }: Failure): void {
+  failure({ code, message, ...more }: Failure): void {
+    const hint = more.hint && this.runnable(more.hint);
     if (this.json) this.#report({ error: { code, message, ...(hint && { hint }) } });
     else this.#toStderr([styled('red', 'throughline: '), hint ? `${asSentence(message)} ${hint}` : message]);
   }

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { ThroughlineError } from '../../core/errors.ts';
+import type { Engine } from '../../ports/engine.ts';
 import { run } from './run.ts';
 
-async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
+/** `opens`: `thrown` is the engine that opens. */
+async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.ProcessEnv = {}, { opens = false } = {}) {
   const text = { stdout: '', stderr: '' };
   const sink = (name: 'stdout' | 'stderr') => ({
     write: (chunk: string) => {
@@ -21,9 +23,11 @@ async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.Pro
     backup: fail,
     restore: fail,
     copyStore: fail,
+    reopenStore: fail,
   };
   const clock = { now: () => 0, monotonic: () => 0 };
-  const parts = { open: fail, chat: fail, install: fail, serve: fail, link: fail, ...desks };
+  const open = () => (opens ? Promise.resolve(thrown as Engine) : fail());
+  const parts = { open, chat: fail, install: fail, serve: fail, link: fail, ...desks };
   const code = await run(argv, { parts, version: '1.2.3', stdout: sink('stdout'), stderr: sink('stderr'), env, clock });
   return { code, ...text };
 }
@@ -79,4 +83,17 @@ test.each([
 test('"help" shows the help of a subcommand too', async () => {
   expect((await runWith(null, ['help', 'keys', 'create'])).stdout).toContain('Usage: throughline keys create');
   expect((await runWith(null, ['help'])).stdout).toContain('Usage: throughline [options] [command]');
+});
+
+test('"sandbox exec" says that it ended a command which took too long, and all its own failures end with 125', async () => {
+  const ran = { code: null, signal: 'SIGKILL', timedOut: true, stdout: 'begun\n', stderr: '', cut: false, ms: 600_000 };
+  const engine = { sandboxes: { exec: async () => ran }, close: async () => {} };
+  expect(await runWith(engine, ['sandbox', 'exec', 'website', '--', 'sleep', '601'], {}, { opens: true })).toEqual({
+    code: 124,
+    stdout: 'begun\n',
+    stderr: expect.stringMatching(/^throughline: The command took longer than ten minutes and was ended\. /),
+  });
+  const away = new ThroughlineError('unreachable', 'The server does not answer.');
+  expect((await runWith(away, ['sandbox', 'exec', 'website', '--', 'true'])).code).toBe(125);
+  expect((await runWith(away, ['sandbox', 'show', 'website'])).code).toBe(1);
 });

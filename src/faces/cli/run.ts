@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { type Command, CommanderError } from 'commander';
 import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
+import { shellWord } from '../../core/turn/quoted.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
-import { WAITS } from './commands.ts';
-import { DONE, EXIT } from './exit-codes.ts';
+import { COMMANDS, WAITS } from './commands.ts';
+import { DONE, EXEC_EXIT, EXIT } from './exit-codes.ts';
 import { nearest, withSuggestion } from './names.ts';
 import { Output, type Sink } from './output.ts';
 import { createProgram, loadCommand, withInstallVersion, withoutHelpCommand } from './program.ts';
@@ -22,8 +25,15 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const { parts, version, stdout, stderr, env, clock } = options;
   const checkWritten = watchWrites(stdout);
   stderr.on('error', () => {}); // there is no other place to report it
-  const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
-    new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
+  const outputFor = ({ json = false, quiet = false, ...where }: GlobalOptions) =>
+    new Output({
+      stdout,
+      stderr,
+      json,
+      quiet,
+      color: !env.NO_COLOR && env.TERM !== 'dumb',
+      command: (words) => `${commandIn(env)} ${[...flagsFor(words, where, env), words].join(' ')}`,
+    });
   let output: Output | null = null;
   let exitCode = DONE;
   let begun: Command | null = null;
@@ -45,7 +55,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const program = createProgram({
     version,
     first: words[0],
-    writeOut: (text) => stdout.write(text),
+    writeOut: (text) => stdout.write(inHelp(text, commandIn(env))),
     writeErr: (text) => stderr.write(text),
     begin,
     acting: (command) => {
@@ -65,10 +75,59 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
       (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
     }
     if (env.THROUGHLINE_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`);
-    return EXIT[failure.code];
+    return isExec(begun, inner) ? EXEC_EXIT.ours : EXIT[failure.code];
   } finally {
     (output as Output | null)?.waitFor(null);
   }
+}
+
+/** `inner`: the subcommand that was named. Its failures must not look like those of the command that it runs. */
+function isExec(begun: Command | null, inner: Command | null): boolean {
+  return begun?.name() === 'sandbox' && inner?.name() === 'exec';
+}
+
+/**
+ * How the shell of this environment runs us: by name, or by npx, which finds us in a checkout and where a project has installed us.
+ * npm adds folders of packages to the path of what it runs; the shell does not have them.
+ */
+function commandIn({ PATH = '' }: NodeJS.ProcessEnv): string {
+  if (PATH === '') return 'throughline';
+  const folders = PATH.split(delimiter).filter(
+    (folder) => folder !== '' && !folder.endsWith(join('node_modules', '.bin')),
+  );
+  return folders.some((folder) => existsSync(join(folder, 'throughline'))) ? 'throughline' : 'npx throughline';
+}
+
+/** Where the environment may say the same as a flag. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  home: 'THROUGHLINE_HOME',
+  config: 'THROUGHLINE_CONFIG',
+  store: 'THROUGHLINE_STORE',
+  server: 'THROUGHLINE_SERVER',
+};
+
+/**
+ * The flags of this call that a command in a text of ours needs to reach the same data; without them it may open another data home, and
+ * begin the same conversation there. `words`: the command. None for one that names a data home itself, and for `store copy`, which takes no
+ * such flags. A server is not named to commands that work on its machine.
+ */
+function flagsFor(words: string, options: GlobalOptions, env: NodeJS.ProcessEnv): string[] {
+  const [name = ''] = words.split(' ', 1);
+  if (name === 'store' || /--(home|help)\b/.test(words)) return [];
+  const isLocal = COMMANDS[name]?.isLocal ?? false;
+  const { home, config, store } = options;
+  const named = { home, config, store, ...(!isLocal && { server: options.server, as: options.as }) };
+  return Object.entries(named).flatMap(([flag, value]) => {
+    const isKnown = value === undefined || value === env[VARIABLES[flag] ?? ''];
+    return isKnown || words.includes(`--${flag} `) ? [] : [`--${flag}`, shellWord(value)];
+  });
+}
+
+/** The help, with examples and commands as they can be run here. */
+function inHelp(text: string, command: string): string {
+  if (command === 'throughline') return text;
+  const examples = text.replaceAll(/^ *\$ .*$/gm, (line) => line.replace(/\bthroughline (?=[a-z-])/, `${command} `));
+  return examples.replaceAll('"throughline ', `"${command} `);
 }
 
 /** This process may upgrade the data, or wait for another process that does. A server may not answer at once. */

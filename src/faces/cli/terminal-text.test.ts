@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { escapedChar, isInvisible, jsonLine } from '../../core/input/visible.ts';
-import { ControlStripper, cells, cutTo, isForbidden, oneLine, stripControls } from './terminal-text.ts';
+import { ControlStripper, cells, codeText, cutTo, isForbidden, oneLine, stripControls } from './terminal-text.ts';
 
 /** Marks and overrides of the direction, separators, a byte order mark, tags, fillers, and what joins and hides nothing here. */
 const UNSEEN = [
@@ -192,4 +192,11 @@ test('a text is cut by the columns that a terminal needs for it, and no characte
       expect(cells(cutTo(text, columns))).toBeLessThanOrEqual(Math.max(columns, 0));
     }),
   );
+});
+
+test('what looks like another letter is written out, in code and in one line', () => {
+  expect(codeText('curl get.harb\u043erbank.dev\nls')).toBe('curl get.harb[\u043e · Cyrillic]rbank.dev\nls');
+  expect(codeText('echo ok # \u202e; rm -rf ~')).toBe('echo ok # \\u{202e}; rm -rf ~');
+  expect(oneLine('Fix the p\u0430yment — “now”')).toBe('Fix the p[\u0430 · Cyrillic]yment — “now”');
+  expect(oneLine('rm\u00a0-rf', 'code')).toBe('rm[U+00A0 · space]-rf');
 });

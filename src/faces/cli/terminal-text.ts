@@ -1,3 +1,4 @@
+import { type MarkedAs, writtenOut } from '../../core/input/marks.ts';
 import { escapedChar, isInvisible } from '../../core/input/visible.ts';
 import { shorten } from '../../core/turn/shorten.ts';
 
@@ -134,10 +135,18 @@ export function stripControls(text: string): string {
   return stripper.push(text) + stripper.end();
 }
 
-/** In one line: for titles, previews and everything else in a list. Of a long text, the beginning and the end. */
-export function oneLine(text: string): string {
+/**
+ * In one line: for titles, previews and everything else in a list. Of a long text, the beginning and the end. `code`: commands and paths,
+ * on which somebody relies.
+ */
+export function oneLine(text: string, as: MarkedAs = 'words'): string {
   const short = text.length <= LONGEST_LINE ? text : shorten(text, LONGEST_LINE);
-  return stripControls(short).replaceAll(/\s+/g, ' ').trim();
+  return writtenOut(stripControls(short), as).replaceAll(/\s+/g, ' ').trim();
+}
+
+/** Commands, questions and changes: what looks like another character is written out as well. */
+export function codeText(text: string): string {
+  return writtenOut(stripControls(text), 'code');
 }
 
 /** In at most so many cells of a terminal: a longer text is cut, and its last cell shows that. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { checkOperator, checkScope, type Principal } from './access/authenticate.ts';
 import { Refusal } from './refusal.ts';
-import type { BeginStream } from './streams/event-stream.ts';
+import { type BeginStream, watchReader } from './streams/event-stream.ts';
 import type { Log } from './telemetry/log.ts';
 
 /** A copy of the whole data that was made for one caller. */
@@ -64,13 +64,14 @@ export async function sendBackup({
   };
   log.info({ by: principal.by, bytes: made.bytes }, 'sending a backup');
   return begin({ ...headers, ...about }, async (outgoing: ServerResponse) => {
-    outgoing.setTimeout(STALL_MS, () => outgoing.destroy());
+    const endWatch = watchReader(outgoing, STALL_MS, () => outgoing.destroy());
     try {
       // Without `end`, the stream reads once more to find the end. Meanwhile a caller that has all bytes may disconnect.
       await pipeline(createReadStream(made.path, { end: made.bytes - 1 }), outgoing);
     } catch (err) {
       log.warn({ err, by: principal.by }, 'a backup was not sent completely');
     } finally {
+      endWatch();
       await made.remove();
     }
   });

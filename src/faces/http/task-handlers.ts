@@ -7,7 +7,7 @@ import type { OperationName } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import { checkAbsolute, type Handler } from './call.ts';
 
-type TaskOperation = Extract<OperationName, `${string}Task${string}` | 'taskUsage'>;
+type TaskOperation = Extract<OperationName, `${string}Task${string}` | 'taskUsage' | 'getPlan'>;
 
 /** What each operation of tasks does with them. */
 export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
@@ -30,6 +30,10 @@ export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
   taskUsage: async ({ tasks, query }) => ({ usage: await tasks.usage(query) }),
   getTask: ({ tasks, params }) => tasks.task(params.task),
   reportTask: ({ tasks, params }) => tasks.report(params.task),
+  getPlan({ tasks, params, query: { wait = 0 }, waiting }) {
+    if (wait === 0) return tasks.plan(params.plan);
+    return waiting((signal) => tasks.plan(params.plan, { waitMs: wait * 1_000, signal }));
+  },
   cancelTask: ({ tasks, params }) => tasks.cancel(params.task),
   retryTask: ({ tasks, params, body }) => tasks.retry(params.task, body),
 };

@@ -20,8 +20,8 @@ export async function acceptRequest(context: TrackerContext, asked: AskedRequest
   const conversation = await conversationOf(context, agentId);
   const held = await lock(context, conversation, asked);
   try {
-    const [newest] = asked.current ? await requests.sessions(conversation.id, 1) : [];
-    const sessionId = newest?.id ?? asked.sessionId;
+    const [newest] = await requests.sessions(conversation.id, 1);
+    const sessionId = asked.current ? (newest?.id ?? null) : asked.sessionId;
     const accepted = await parts.store.enqueue(owner, {
       id: randomUUIDv7(),
       conversation: conversation.id,
@@ -35,7 +35,8 @@ export async function acceptRequest(context: TrackerContext, asked: AskedRequest
     asked.signal?.throwIfAborted(); // the caller no longer waits for it
     const turn = await locks.begin(held);
     if (turn?.id !== accepted.turn.id) throw new ThroughlineError('conflict', 'Another request came first.');
-    if (sessionId !== null) await giveSession(context, { turn, held }, sessionId);
+    // Any other id becomes a session of the agent only when the agent names it (R1).
+    if (sessionId !== null && sessionId === newest?.id) await giveSession(context, { turn, held }, sessionId);
   } catch (error) {
     // If the storage fails now, the next request interrupts this one.
     await refuse(context, conversation, requestId, held).catch(() => {});

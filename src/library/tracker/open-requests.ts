@@ -45,7 +45,7 @@ export async function giveSession(context: TrackerContext, { turn, held }: OpenR
   const [newest = null] = await requests.sessions(turn.conversation, 1);
   const known = await requests.session(turn.conversation, id);
   const { ref, writes } = openSessionWrites(turn, id, agent, { newest, known });
-  await locks.commit(held, [...writes, ...sendWrites(turn, ref, parts.clock.now())]);
+  await locks.commit(held, [...writes, ...sendWrites(turn, ref, known !== null, parts.clock.now())]);
 }
 
 /** Ends the request and keeps the lock. */

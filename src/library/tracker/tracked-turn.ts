@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../core/errors.ts';
-import type { Session } from '../../core/restore/session.ts';
+import { ofCompleted, withUnknownCost } from '../../core/limits/budget.ts';
+import { aside, type Session } from '../../core/restore/session.ts';
 import { type Prompt, parsePrompt } from '../../core/turn/content.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 import type { Sent, Turn, TurnEnd } from '../../core/turn/turn.ts';
@@ -19,11 +20,11 @@ export interface Outcome {
 
 /**
  * Records that a request was sent. Its program sends it, so it may have reached the agent as soon as it is tracked (R6). This is
- * written when the id of the session is known, or else at the end.
+ * written when the id of the session is known, or else at the end. `known`: the conversation has used the session before.
  */
-export function sendWrites(turn: Turn, session: string | null, at: number): Write[] {
+export function sendWrites(turn: Turn, session: string | null, known: boolean, at: number): Write[] {
   if (turn.sent !== null) return [];
-  const rung = session === null ? 'new' : 'resume';
+  const rung = known || turn.options.session !== undefined ? 'resume' : 'new';
   const sent: Sent = {
     attempt: turn.attempt,
     prompt: null,
@@ -38,8 +39,8 @@ export function sendWrites(turn: Turn, session: string | null, at: number): Writ
 }
 
 /**
- * The writes that give a turn the session `id`. If the conversation returns to an earlier session (`known`, but not the `newest`),
- * that is a new entry of the lineage, and the old entry is closed.
+ * The writes that give a turn the session `id`. The session before it has no process any more. If the conversation returns to an
+ * earlier session (`known`, but not the `newest`), that is a new entry of the lineage, and the old entry is closed.
  */
 export function openSessionWrites(
   turn: Turn,
@@ -61,9 +62,20 @@ export function openSessionWrites(
     session: { ref, id, agent, origin, parent, ...told, state: 'live' },
     turn: turn.id,
   };
-  if (known === null) return { ref, writes: [open] };
-  const change = { state: 'closed' } as const;
-  return { ref, writes: [{ write: 'change-session', ref: known.ref, change, reason: 'used again later' }, open] };
+  const left: Write[] = [];
+  if (newest?.state === 'live') {
+    const reason = `the agent continued as ${id}`;
+    left.push({ write: 'change-session', ref: newest.ref, change: aside('dormant'), reason });
+  }
+  if (known !== null) {
+    left.push({ write: 'change-session', ref: known.ref, change: aside('closed'), reason: 'used again later' });
+  }
+  return { ref, writes: [...left, open] };
+}
+
+/** Its program ended before it could report what the request has cost. */
+function cutOff({ outcome, usage }: Outcome): boolean {
+  return outcome === 'interrupted' && usage === undefined;
 }
 
 /** The prompt of a record is never empty, even if its program does not report it. */
@@ -72,7 +84,8 @@ const NOT_RECORDED = parsePrompt('[not recorded]');
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */
 export function endWrites(turn: Turn, session: Session | null, done: Outcome, now: number): Write[] {
   const { outcome, failure, reply, prompt = turn.prompt } = done;
-  const usage = addUsage(NO_USAGE, done.usage ?? {});
+  const reported = addUsage(NO_USAGE, done.usage ?? {});
+  const usage = outcome === 'completed' ? ofCompleted(reported) : cutOff(done) ? withUnknownCost(reported) : reported;
   const record: TurnRecord = {
     version: 1,
     n: turn.n,
@@ -93,7 +106,7 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
     writes.push({ write: 'change-session', ref: session.ref, change, reason: null });
   }
   const end = { outcome, failure, record, session: session?.ref ?? null, usage };
-  return [...sendWrites(turn, null, now), ...writes, { write: 'end', turn: turn.id, end }];
+  return [...sendWrites(turn, null, false, now), ...writes, { write: 'end', turn: turn.id, end }];
 }
 
 /** The end of a request that could not be tracked and is not sent: it is not part of the history. */

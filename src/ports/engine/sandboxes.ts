@@ -11,12 +11,15 @@ export interface EngineSandboxes {
    * By its id or its name. `measure`: measures it now, unless that was done in the last 3 seconds; otherwise it has the size of the last
    * measurement. Throws `too_many` while 20 others, or 10 of the same owner, are measured or wait for it.
    */
-  show(idOrName: string, options?: { measure?: boolean }): Promise<SandboxView>;
+  show(idOrName: string, options?: { measure?: boolean | undefined }): Promise<SandboxView>;
   /** Where a conversation works, and which session it used last. */
   of(conversation: string): Promise<PublicSandboxUse>;
   /** Makes the shared sandbox of this name if it is missing, and sets it up. Throws `refused` when a step fails. */
   open(name: string): Promise<PublicSandbox>;
-  /** Runs a command in it, as agents run there, for at most ten minutes. */
+  /**
+   * Runs a command in it, as agents run there, for at most ten minutes with the set-up that it needs first. Throws `timed_out` when it is not
+   * ready by then, and `agent_unavailable` when there is no such program or its machine is lost.
+   */
   exec(idOrName: string, command: readonly string[]): Promise<ExecResult>;
   /**
    * Ends the sessions that wait for a prompt in it, and stops what keeps it running. The next turn reopens it. Throws `conflict` while a
@@ -27,7 +30,7 @@ export interface EngineSandboxes {
    * Deletes it with everything in it. The next turn of a conversation in it makes it again, empty. Throws `conflict` while a turn or a task works
    * in it, and `refused` when unsaved work is in it, unless `force`: files in no git repository, uncommitted changes, unpushed commits.
    */
-  remove(idOrName: string, options?: { force?: boolean }): Promise<{ readonly sandboxId: string }>;
+  remove(idOrName: string, options?: { force?: boolean | undefined }): Promise<{ readonly sandboxId: string }>;
 }
 
 /**
@@ -43,6 +46,6 @@ export interface SandboxesDiskUse {
 }
 
 export interface SandboxPage {
-  readonly limit?: number;
-  readonly before?: string;
+  readonly limit?: number | undefined;
+  readonly before?: string | undefined;
 }

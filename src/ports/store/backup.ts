@@ -82,3 +82,9 @@ export interface StoreCopied extends Pick<BackupContents, 'conversations' | 'tur
   /** Conversations by place: only a server of that place can continue them. */
   readonly places: readonly { readonly place: string; readonly name: string; readonly conversations: number }[];
 }
+
+export interface StoreReopened {
+  readonly store: string;
+  /** The store that its data was copied to, and that had been used instead; null: there was none. */
+  readonly successor: string | null;
+}

@@ -37,11 +37,15 @@ export interface ConversationStore {
    * Erases everything that was said in it. From now on it is `not_found`, and its key is free. What stays: numbers, kinds and times
    * of its events, what `verify` needs, sums of usage, and tasks that worked in it, without their texts. The holder of its lease
    * loses it. `conflict` while a turn, or such a task, is open, unless damage keeps it from ending. Returns what it had outside of the store.
-   * `sandbox`: the real path of its sandbox, which the caller deletes next; the store records that. `refused` when another conversation, of
+   * `sandbox`: the real path of its sandbox, which the caller deletes next; the store records that until `endErasure`. `refused` when another conversation, of
    * any owner, or an unfinished task works in it. With it, a conversation that was erased before is found as well.
    * `head`: what `verify` returned; `conflict` when the conversation has another one by now.
    */
   eraseConversation(owner: string, conversation: string, options?: EraseStored): Promise<Erasure>;
+  /** Records that the sandbox of an erased conversation was deleted, or that its owner was told why not. May be repeated. */
+  endErasure(owner: string, conversation: string): Promise<void>;
+  /** Conversations of all owners, of this place, that were erased before this time, and whose sandbox still has to be deleted. */
+  unfinishedErasures(place: string, before: number): Promise<UnfinishedErasure[]>;
   /**
    * Moves the conversation to another place, into a sandbox of its own, without its directory (R8). Its holder loses the lease; open turns
    * run in the new place. Throws `conflict` while a lease has not ended, and `refused` for a conversation of a tracker. Does nothing if it
@@ -62,6 +66,12 @@ export interface Move {
 export interface ToErase extends Pick<Conversation, 'id' | 'sandbox' | 'place'> {
   /** It was erased before. */
   readonly isErased: boolean;
+}
+
+export interface UnfinishedErasure {
+  readonly owner: string;
+  readonly conversation: string;
+  readonly sandbox: string;
 }
 
 export interface EraseStored {

@@ -14,6 +14,8 @@ export interface PermissionStore {
     page?: { after?: string; limit?: number },
   ): Promise<Permission[]>;
   findPermission(owner: string, permission: string): Promise<Permission | null>;
+  /** The ids of the questions of a conversation that are open: those of its running turn. */
+  openPermissions(owner: string, conversation: string): Promise<string[]>;
 }
 
 export interface NewPermission {

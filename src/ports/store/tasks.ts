@@ -25,6 +25,8 @@ export interface TaskStore {
   add(owner: string, plan: NewPlan): Promise<{ tasks: Task[]; duplicate: boolean }>;
   /** By our id, or the newest that has this name. Null: none of this owner. */
   find(owner: string, idOrName: string): Promise<Task | null>;
+  /** The tasks that were added together under this key, in their order; empty: none of this owner. */
+  plan(owner: string, plan: string): Promise<Task[]>;
   /** Newest first, a page. `before`: the id of the last one of the previous page. */
   list(owner: string, filter: TaskFilter, page: { limit: number; before?: string }): Promise<Task[]>;
   /** Rising by `seq`, which has no gaps within an owner, a page. `task`: only of that one. `bytes`: how large it may be. */

@@ -1,7 +1,17 @@
+import {
+  CREATE,
+  type Positions,
+  SETGID,
+  SETS_MODE,
+  SETUID,
+  type SetsMode,
+  TEMPORARY,
+} from '../shared/isolated/modes.ts';
+
 /*
  * A filter of system calls, as a BPF program. Namespaces do not cover everything. The keyring of the session is inherited. Sockets of the
- * kind "vsock" lead from a virtual machine to its host, out of every network namespace. And most faults of kernels were found in calls that
- * few programs need.
+ * kind "vsock" lead from a virtual machine to its host, out of every network namespace. A setuid program stays when the sandbox has ended.
+ * And most faults of kernels were found in calls that few programs need.
  */
 
 type Architecture = 'x64' | 'arm64';
@@ -28,14 +38,26 @@ const IOCTL: Readonly<Record<Architecture, number>> = { x64: 16, arm64: 29 };
 /** TIOCSTI inserts input into a terminal, TIOCLINUX pastes into one. */
 const DENIED_IOCTLS = [0x5412, 0x541c];
 
+/** On arm64, the first calls of a kind are missing: those without a folder. */
+const CALLS_WITH_MODE: Readonly<Record<Architecture, Readonly<Partial<Record<SetsMode, number>>>>> = {
+  x64: {
+    ...{ chmod: 90, fchmod: 91, fchmodat: 268, fchmodat2: 452 },
+    ...{ creat: 85, mknod: 133, mknodat: 259, open: 2, openat: 257 },
+  },
+  arm64: { fchmod: 52, fchmodat: 53, fchmodat2: 452, mknodat: 33, openat: 56 },
+};
+const OPENAT2 = 437;
+
 const SOCKET: Readonly<Record<Architecture, number>> = { x64: 41, arm64: 198 };
 /** The families of sockets that are allowed: unix, IPv4, IPv6, and netlink, which lists interfaces and routes. */
 const FAMILIES = [1, 2, 10, 16];
 
-const [LOAD, IF_EQUAL, IF_AT_LEAST, RETURN] = [0x20, 0x15, 0x35, 0x06];
+const [LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06];
 const [ALLOW, NOT_PERMITTED, UNKNOWN, NO_FAMILY] = [0x7fff0000, 0x00050001, 0x00050026, 0x00050061];
 /** Offsets in `struct seccomp_data`. */
-const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT] = [0, 4, 16, 24];
+const [NUMBER, ARCHITECTURE] = [0, 4];
+/** The lower half of an argument, the first is 0. */
+const argument = (position: number) => 16 + 8 * position;
 /** The lowest number of a call of the x32 interface. */
 const X32 = 0x40000000;
 
@@ -47,7 +69,7 @@ export function isFiltered(architecture: string): architecture is Architecture {
 export function seccompFilter(architecture: Architecture): Buffer {
   const unless = (value: number, then: number) => [line(IF_EQUAL, value, 0, 1), line(RETURN, then)];
   const sockets = [
-    line(LOAD, FIRST_ARGUMENT),
+    line(LOAD, argument(0)),
     ...FAMILIES.flatMap((family) => unless(family, ALLOW)),
     line(RETURN, NO_FAMILY),
   ];
@@ -59,15 +81,30 @@ export function seccompFilter(architecture: Architecture): Buffer {
     line(IF_AT_LEAST, X32, 0, 1),
     line(RETURN, UNKNOWN),
     ...DENIED[architecture].flatMap((number) => unless(number, NOT_PERMITTED)),
+    ...unless(OPENAT2, UNKNOWN),
+    ...Object.entries(CALLS_WITH_MODE[architecture]).flatMap(([name, number]) => {
+      const checks = modeChecks(SETS_MODE[name as SetsMode]);
+      return [line(IF_EQUAL, number, 0, checks.length), ...checks];
+    }),
     line(IF_EQUAL, SOCKET[architecture], 0, sockets.length),
     ...sockets,
     line(IF_EQUAL, IOCTL[architecture], 1, 0),
     line(RETURN, ALLOW),
-    line(LOAD, SECOND_ARGUMENT),
+    line(LOAD, argument(1)),
     ...DENIED_IOCTLS.flatMap((number) => unless(number, NOT_PERMITTED)),
     line(RETURN, ALLOW),
   ];
   return Buffer.concat(program);
+}
+
+/** What follows the number of a call that sets the mode of a file. */
+function modeChecks({ mode, flags }: Positions): Buffer[] {
+  const creates =
+    flags === undefined
+      ? []
+      : [line(LOAD, argument(flags)), line(IF_ANY_BIT, CREATE | TEMPORARY, 1, 0), line(RETURN, ALLOW)];
+  const refused = [line(LOAD, argument(mode)), line(IF_ANY_BIT, SETUID | SETGID, 0, 1), line(RETURN, NOT_PERMITTED)];
+  return [...creates, ...refused, line(RETURN, ALLOW)];
 }
 
 /** `struct sock_filter`: the operation, how many lines to skip if the comparison holds and if not, the value. */

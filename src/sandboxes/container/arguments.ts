@@ -10,8 +10,8 @@ export interface Contained {
   readonly visible: Visible;
   readonly mark: string;
   readonly part: string | null;
-  /** The file with the filter of system calls; null: the engine's own. */
-  readonly filter: string | null;
+  /** The file with the filter of system calls. */
+  readonly filter: string;
   /** Our own limits: the engine's default may be higher, and would be refused. */
   readonly most: { readonly openFiles: number; readonly processes: number };
   /** Files for the pids of its first process and of conmon; null: docker has no such files. */
@@ -43,7 +43,7 @@ export function containerArguments(contained: Contained): string[] {
     ...OF_ENGINE[engine],
     ...['--label', `${MARK_LABEL}=${mark}`, ...(part === null ? [] : ['--label', `${PART_LABEL}=${part}`])],
     ...['--network', network === 'all' ? 'host' : 'none', '--user', user],
-    ...(filter === null ? [] : ['--security-opt', `seccomp=${filter}`]),
+    ...['--security-opt', `seccomp=${filter}`],
     ...(pidFiles === null ? [] : ['--pidfile', pidFiles.first, '--conmon-pidfile', pidFiles.conmon]),
     ...['--env', `${MARK}=${mark}`, ...UNSET.flatMap((name) => ['--env', `${name}=`])],
     ...limitArguments(contained),

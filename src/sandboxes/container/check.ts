@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ContainerSettings } from '../../core/sandbox/sandbox-settings.ts';
+import { SETGID, SETUID } from '../shared/isolated/modes.ts';
 import { bindsOf } from '../shared/isolated/visible.ts';
 import { containerArguments } from './arguments.ts';
 import { call, type EngineName, failureText, MARK_LABEL, removeLabelled } from './engine.ts';
@@ -18,8 +19,8 @@ import { filterFrom, writtenFilter } from './filter.ts';
 export interface Checked {
   /** The PATH of programs in them. */
   readonly path: string;
-  /** The filter of system calls; null: the engine's own. */
-  readonly filter: string | null;
+  /** The filter of system calls. */
+  readonly filter: string;
   readonly most: { readonly openFiles: number; readonly processes: number };
 }
 
@@ -40,6 +41,7 @@ const LOOK = `
 printf '%s\\n' "$PATH"
 cat "$1/given"
 echo written > "$1/written"
+chmod 6755 "$1/written" 2>/dev/null
 cd /sys/fs/cgroup
 cat pids/pids.max 2>/dev/null || cat pids.max 2>/dev/null || echo unknown
 cat memory/memory.limit_in_bytes 2>/dev/null || cat memory.max 2>/dev/null || echo unknown
@@ -79,11 +81,8 @@ function checkFolder(engine: EngineName, folder: string): void {
 
 /** Where podman installs its filter. */
 const PROFILE = '/usr/share/containers/seccomp.json';
-/** The first docker whose own filter denies io_uring and vsock. */
-const LEAST_DOCKER = 25;
 
-/** The filter of system calls; null: docker's own is enough. */
-async function filterOf(engine: EngineName): Promise<string | null> {
+async function filterOf(engine: EngineName): Promise<string> {
   const format =
     engine === 'podman'
       ? '{{.Host.Security.SECCOMPEnabled}} {{.Host.Security.SECCOMPProfilePath}}'
@@ -92,7 +91,7 @@ async function filterOf(engine: EngineName): Promise<string | null> {
     if (cause.code === 'ENOENT') throw refuse(engine, `${engine} is not installed`, INSTALL[engine], cause);
     throw refuse(engine, `"${engine} info" fails (${failureText(cause)})`, '', cause);
   });
-  if (engine === 'docker') return filterOfDocker(info.trim());
+  if (engine === 'docker') return filterOfDocker();
   const hint = 'Install podman with its profile: "containers-common" has it.';
   const [enabled, ...path] = info.trim().split(' ');
   if (enabled !== 'true') throw refuse(engine, 'it cannot filter system calls', hint);
@@ -105,22 +104,22 @@ async function filterOf(engine: EngineName): Promise<string | null> {
   throw refuse(engine, 'its filter of system calls is of an unknown kind', hint);
 }
 
-/** Docker does not show its own filter. */
-function filterOfDocker(version: string): string | null {
+/** Docker's own filter allows setuid programs, and docker does not show it. */
+function filterOfDocker(): string {
   const filter = existsSync(PROFILE) ? filterFrom(readFileSync(PROFILE, 'utf8')) : null;
-  if (filter !== null || Number.parseInt(version, 10) >= LEAST_DOCKER) return filter;
+  if (filter !== null) return filter;
   throw refuse(
     'docker',
-    `the filter of system calls of docker ${version} is not enough`,
-    `Use docker ${LEAST_DOCKER} or newer, or podman; or install podman's filter, ${PROFILE} ("apt install golang-github-containers-common", "dnf install containers-common").`,
+    "docker's own filter of system calls is not enough",
+    `Install podman's filter, ${PROFILE} ("apt install golang-github-containers-common", "dnf install containers-common"), or use podman.`,
   );
 }
 
-async function lookInside(settings: ContainerSettings, tried: string, filter: string | null): Promise<Checked> {
+async function lookInside(settings: ContainerSettings, tried: string, filter: string): Promise<Checked> {
   const { engine, root, limits } = settings;
   const [given, mark, most] = [randomUUID(), randomUUID(), ownLimits()];
   await writeFile(join(tried, 'given'), `${given}\n`);
-  const file = filter === null ? null : await writtenFilter(tried, filter);
+  const file = await writtenFilter(tried, filter);
   const { write, read } = bindsOf(settings);
   const visible = { write: [tried], read: [...write, ...read], hidden: [], fixed: [], held: [] };
   const contained = { settings, visible, mark, part: null, filter: file, most, pidFiles: null };
@@ -134,13 +133,14 @@ async function lookInside(settings: ContainerSettings, tried: string, filter: st
   const [path = '', seen, pids, memory, openFiles, noCapabilities, filtered, head] = out.split('\n');
   const written = lstatSync(join(tried, 'written'), { throwIfNoEntry: false });
   const isWrong = (why: string, hint = '') => refuse(engine, why, hint);
-  if (seen !== given || written?.uid !== process.getuid?.()) {
+  if (seen !== given || written === undefined || written.uid !== process.getuid?.()) {
     throw isWrong(
       'containers do not see the files of this machine as ours',
       'The engine has to run on this machine, for this user.',
     );
   }
-  if (noCapabilities !== '1' || filtered !== '1') throw isWrong('containers keep privileges that they should not have');
+  if (noCapabilities !== '1' || filtered !== '1' || (written.mode & (SETUID | SETGID)) !== 0)
+    throw isWrong('containers keep privileges that they should not have');
   if (head !== 'head') throw isWrong('the image lacks "head"', 'Use an image with the usual programs of a system.');
   const isHeld = {
     processes: limits.processes === undefined || Number(pids) === limits.processes + 1,

@@ -48,7 +48,7 @@ export async function containerSandbox(local: LocalSandboxSettings, parts: Conta
   checked.set(key, check);
   try {
     const known = await check;
-    const filter = known.filter === null ? null : await writtenFilter(folder, known.filter);
+    const filter = await writtenFilter(folder, known.filter);
     return new Contained({ ...local, folder }, parts, { home, binds, known, filter }).open();
   } catch (error) {
     checked.delete(key);
@@ -72,8 +72,8 @@ interface Opened {
   readonly home: string;
   readonly binds: ReturnType<typeof bindsOf>;
   readonly known: Checked;
-  /** The file with the filter of system calls; null: the engine's own. */
-  readonly filter: string | null;
+  /** The file with the filter of system calls. */
+  readonly filter: string;
 }
 
 class Contained {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CREATE, type Positions, SETGID, SETS_MODE, SETUID, TEMPORARY } from '../shared/isolated/modes.ts';
 
 /*
  * The filter of system calls: podman's own list of allowed calls, without those that no agent needs. Podman allows namespaces and mounts, so
@@ -32,17 +33,18 @@ interface Rule {
 export function filterFrom(profile: string): string | null {
   const { defaultAction, syscalls, ...rest } = JSON.parse(profile) as { defaultAction?: string; syscalls?: Rule[] };
   if (defaultAction !== 'SCMP_ACT_ERRNO' || !Array.isArray(syscalls)) return null;
-  const special = new Set([...DENIED, 'clone', 'clone3', 'socket', 'socketcall']);
+  const changed = ['clone', 'clone3', 'socket', 'socketcall', 'openat2', ...Object.keys(SETS_MODE)];
+  const special = new Set([...DENIED, ...changed]);
   const kept = syscalls.flatMap((rule) => {
     const names = (rule.names ?? []).filter((name) => !special.has(name));
     return names.length === 0 ? [] : [{ ...rule, names }];
   });
-  const allow = (name: string, ...args: object[]) => ({ names: [name], action: 'SCMP_ACT_ALLOW', args });
-  const refuse = (name: string, errnoRet: number) => ({ names: [name], action: 'SCMP_ACT_ERRNO', errnoRet });
   const added = [
-    allow('clone', { index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }),
+    allow('clone', masked(0, NAMESPACES, 0)),
     // No filter sees their arguments, which are in memory. Programs then use the older call.
     refuse('clone3', UNKNOWN),
+    refuse('openat2', UNKNOWN),
+    ...Object.entries(SETS_MODE).flatMap(([name, positions]) => modeRules(name, positions)),
     refuse('socketcall', UNKNOWN),
     ...FAMILIES.map((family) => allow('socket', { index: 0, value: family, valueTwo: 0, op: 'SCMP_CMP_EQ' })),
     allow(
@@ -53,6 +55,33 @@ export function filterFrom(profile: string): string | null {
     ...[...DENIED].map((name) => refuse(name, NOT_PERMITTED)),
   ];
   return JSON.stringify({ ...rest, defaultAction, syscalls: [...kept, ...added] });
+}
+
+/** The bits of an argument that are in the mask have this value. */
+const masked = (index: number, mask: number, value: number) => ({
+  index,
+  value: mask,
+  valueTwo: value,
+  op: 'SCMP_CMP_MASKED_EQ',
+});
+const allow = (name: string, ...args: object[]) => ({ names: [name], action: 'SCMP_ACT_ALLOW', args });
+const refuse = (name: string, errnoRet: number, ...args: object[]) => ({
+  names: [name],
+  action: 'SCMP_ACT_ERRNO',
+  errnoRet,
+  args,
+});
+
+/** What no rule names is answered as if the system had no such call: so those that refuse are needed, too. */
+function modeRules(name: string, { mode, flags }: Positions): object[] {
+  const creates = flags === undefined ? [[]] : [CREATE, TEMPORARY].map((flag) => [masked(flags, flag, flag)]);
+  return [
+    ...(flags === undefined ? [] : [allow(name, masked(flags, CREATE | TEMPORARY, 0))]),
+    allow(name, masked(mode, SETUID | SETGID, 0)),
+    ...creates.flatMap((when) =>
+      [SETUID, SETGID].map((bit) => refuse(name, NOT_PERMITTED, ...when, masked(mode, bit, bit))),
+    ),
+  ];
 }
 
 /** The engine reads the file when a container starts. No agent can write there. */

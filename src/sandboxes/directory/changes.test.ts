@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -51,6 +60,57 @@ test('differences from the last commit are listed by file, staged or not, with u
   expect(files[0]?.patch).toContain('@@ -1,2 +1,3 @@\n one\n-two\n+three\n+four\n');
   expect(JSON.stringify(files)).not.toContain('root:');
   expect(await short(join(path, 'new dir'))).toEqual([['ä "quoted".md', 'untracked', 1, 0]]);
+});
+
+test('names of files are quoted in patches as git quotes them, so that no name adds a line', async () => {
+  const names = [
+    'a\nb.txt',
+    'quo"te',
+    'back\\slash',
+    'two words',
+    'tab\t',
+    'bell\u0007',
+    'del\u007f',
+    'ä.txt',
+    'plain',
+  ];
+  const path = repository({ first: 'one\n' });
+  for (const name of names) write(path, name, 'x\n');
+  const headers = (patch: string) => patch.split('\n').filter((line) => /^(diff|\+\+\+) /.test(line));
+  const { files } = await changesIn(path, null);
+  expect(files).toHaveLength(names.length);
+  git(path, 'add', '--all');
+  for (const { path: name, patch } of files) {
+    const theirs = git(path, '-c', 'core.quotePath=false', 'diff', '--cached', '--', `:(literal)${name}`);
+    expect(headers(patch ?? '')).toEqual(headers(theirs));
+  }
+});
+
+test('large files are listed without their content, which is not read, and the others have their patches', async () => {
+  const path = repository({
+    empty: '',
+    'a.txt': 'one\n',
+    'disk.img': 'x',
+    'b/inner.txt': 'x\n',
+    'z.txt': 'z\n',
+  });
+  for (const name of ['empty', 'disk.img']) truncateSync(join(path, name), 200e9);
+  rmSync(join(path, 'b'), { recursive: true });
+  write(path, 'b', '');
+  truncateSync(join(path, 'b'), 200e9);
+  write(path, 'a.txt', 'two\n');
+  write(path, 'z.txt', 'y\n');
+  write(path, 'new.img', '');
+  truncateSync(join(path, 'new.img'), 200e9);
+  expect(await short(path)).toEqual([
+    ['a.txt', 'modified', 1, 1],
+    ['b', 'untracked', null, null],
+    ['b/inner.txt', 'deleted', 0, 1],
+    ['disk.img', 'modified', null, null],
+    ['empty', 'modified', null, null],
+    ['new.img', 'untracked', null, null],
+    ['z.txt', 'modified', 1, 1],
+  ]);
 });
 
 test('a repository without commits, with long hashes, and another working tree of one', async () => {

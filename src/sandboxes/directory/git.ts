@@ -21,18 +21,20 @@ interface Where {
   readonly cwd: string;
   readonly signal: AbortSignal;
   readonly env?: Readonly<Record<string, string>>;
+  /** How many bytes of the output of every command are kept. Left out: see `outputLimit`. */
+  readonly most?: number;
 }
 
 /** Runs git with a temporary git directory of our own for this repository. `index`: the path of our copy of its index. */
 export async function withOwnGit<T>(
   repository: Repository,
-  { cwd, signal, env = {} }: Where,
+  { cwd, signal, env = {}, most }: Where,
   use: (git: Git, index: string) => Promise<T>,
 ): Promise<T> {
   const ours = await mkdtemp(join(tmpdir(), 'throughline-changes-'));
   try {
     const own = await gitDirectory(ours, repository);
-    return await use((...args) => run(args, cwd, { ...own, ...env }, signal), join(ours, 'index'));
+    return await use((...args) => run(args, cwd, { ...own, ...env }, signal, most), join(ours, 'index'));
   } finally {
     await rm(ours, { recursive: true, force: true });
   }
@@ -90,6 +92,7 @@ export async function run(
   cwd: string,
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
+  most = outputLimit(args),
 ): Promise<Printed> {
   const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
   const own = { PATH: process.env.PATH ?? '', ...env };
@@ -99,7 +102,7 @@ export async function run(
     throw isMissing ? new ThroughlineError('refused', 'Cannot run git.', { hint: 'Install git.', cause }) : cause;
   });
   const [out, said, [code]] = await Promise.all([
-    upTo(outputLimit(args), child.stdout, () => child.kill('SIGKILL')),
+    upTo(most, child.stdout, () => child.kill('SIGKILL')),
     upTo(MOST_SAID, child.stderr),
     ended,
   ]);

@@ -1,8 +1,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { Keep, Kept } from '../../core/changes.ts';
+import { type Keep, type Kept, MOST_COMMITTED, type SizedFile, thoseBeyond } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import { type Git, GitFailed, SAFE_ENV } from '../shared/compare.ts';
+import { quotedPath } from '../../core/input/visible.ts';
+import { type Git, GitFailed, MOST_STAGED, SAFE_ENV, sizesOf } from '../shared/compare.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { run, withOwnGit } from './git.ts';
 import {
@@ -14,17 +15,46 @@ import {
   submodulesIn,
   type TreeUse,
   unmergedIn,
-  unsavedIn,
   WORK_MS,
   type Worktree,
+  worktreeChanges,
 } from './worktree.ts';
 
-/** Commits all changes, and merges the commits into the branch of the worktree that the caller named. */
+/** Commits all changes that are not too large, and merges the commits into the branch of the worktree that the caller named. */
 export async function keepChanges(worktree: Worktree, { commit, merge = false }: Keep, use: TreeUse): Promise<Kept> {
   const signal = AbortSignal.timeout(WORK_MS);
-  const committed = commit === undefined ? null : await commitAll(worktree, commit, signal);
-  const merged = merge ? await mergeAll(worktree, use, signal) : null;
-  return { commit: committed, merged, branch: worktree.branch };
+  try {
+    const leftOut = await tooLarge(worktree, signal);
+    const committed = commit === undefined ? null : await commitAll(worktree, commit, leftOut, signal);
+    const merged = merge ? await mergeAll(worktree, use, leftOut, signal) : null;
+    return { commit: committed, merged, branch: worktree.branch, leftOut };
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new ThroughlineError('timed_out', `Git needs more than ${WORK_MS / 1_000} seconds to keep the changes.`, {
+      hint: 'See with "throughline changes KEY" what was done. Do the rest there with git itself.',
+      cause: error,
+    });
+  }
+}
+
+/** The changed files that do not fit into a commit. Git would read all of them, and a sparse file may have any size. */
+async function tooLarge(worktree: Worktree, signal: AbortSignal): Promise<SizedFile[]> {
+  const repository = await repositoryOf(worktree, signal);
+  const { tree: cwd } = worktree;
+  return withOwnGit(repository, { cwd, signal, most: MOST_STAGED }, async (git) => {
+    // Neither of them reads a file.
+    const [changed, added] = [
+      await git('diff-files', '--name-only', '--ignore-submodules=all', '-z'),
+      await git('ls-files', '--others', '--exclude-standard', '-z'),
+    ];
+    if (!changed.isWhole || !added.isWhole) {
+      throw new ThroughlineError('refused', 'The worktree has too many changed files.', {
+        hint: 'Name folders of files that need no commit in .gitignore. Nothing was committed.',
+      });
+    }
+    const paths = [changed, added].flatMap(({ text }) => text.split('\0').filter(Boolean));
+    return thoseBeyond(MOST_COMMITTED, await sizesOf(localFolder(cwd), paths, signal));
+  });
 }
 
 /** Discards what is not committed. Ignored files stay. */
@@ -35,16 +65,22 @@ export async function discardChanges(worktree: Worktree): Promise<void> {
   await withOwnGit(repository, { cwd: worktree.tree, signal }, (git) => git('clean', '-ffdq'));
 }
 
-async function commitAll(worktree: Worktree, message: string, signal: AbortSignal): Promise<string> {
+async function commitAll(
+  worktree: Worktree,
+  message: string,
+  leftOut: readonly SizedFile[],
+  signal: AbortSignal,
+): Promise<string> {
   const { admin, common, tree: cwd } = worktree;
   const repository = await repositoryOf(worktree, signal);
   const head = repository.head ?? '';
   const env = await identity(worktree, signal);
   return withOwnGit(repository, { cwd, signal, env }, async (git, index) => {
-    await addAll(git, worktree, signal);
+    await addAll(git, worktree, leftOut, signal);
     await refuseFiltered(git, '--cached', head);
     const tree = lineOf(await git('write-tree'));
     if (tree === lineOf(await git('rev-parse', `${head}^{tree}`))) {
+      if (leftOut.length > 0) throw tooLargeAlone(leftOut);
       throw new ThroughlineError('conflict', 'Nothing has changed since the last commit.');
     }
     const made = lineOf(await git('commit-tree', tree, '-p', head, '-m', message));
@@ -54,8 +90,16 @@ async function commitAll(worktree: Worktree, message: string, signal: AbortSigna
   });
 }
 
-async function mergeAll(worktree: Worktree, use: TreeUse, signal: AbortSignal): Promise<string> {
-  if ((await unsavedIn(worktree, use)) > 0) {
+async function mergeAll(
+  worktree: Worktree,
+  use: TreeUse,
+  leftOut: readonly SizedFile[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { files, more } = await worktreeChanges(worktree, use);
+  // What cannot be committed here must not prevent every merge.
+  const others = files.filter(({ path }) => !leftOut.some((one) => one.path === path));
+  if (others.length + more > 0) {
     throw new ThroughlineError('conflict', 'The worktree has changes that are not committed, so it cannot be merged.', {
       hint: 'Commit them, or discard them.',
     });
@@ -130,17 +174,19 @@ const NOBODY = { GIT_COMMITTER_NAME: 'Throughline', GIT_COMMITTER_EMAIL: 'throug
  * Adds everything to our index. Throws `refused` for a repository in the worktree: git would store only the id of its commit, and its files
  * would be lost with the worktree. In the place of a submodule, git would also run programs that its settings name.
  */
-async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promise<void> {
+async function addAll(git: Git, worktree: Worktree, leftOut: readonly SizedFile[], signal: AbortSignal): Promise<void> {
   const [foreign] = await inSubmodules(worktree, signal);
   if (foreign !== undefined) {
     throw new ThroughlineError(
       'refused',
-      `${foreign} in the worktree is the place of a submodule, and has files in it. They cannot be committed.`,
-      { hint: `Move what is in ${foreign} to another folder, or delete it. Nothing was committed.` },
+      `${quotedPath(foreign)} in the worktree is the place of a submodule, and has files in it. They cannot be committed.`,
+      { hint: `Move what is in ${quotedPath(foreign)} to another folder, or delete it. Nothing was committed.` },
     );
   }
   const before = new Set(await submodulesIn(git));
-  await git('add', '--all', '--', '.').catch((error: unknown) => {
+  if (leftOut.length > MOST_LEFT_OUT) throw tooLargeAlone(leftOut);
+  const others = leftOut.map(({ path }) => `:(exclude,literal)${path}`);
+  await git('--no-literal-pathspecs', 'add', '--all', '--', '.', ...others).catch((error: unknown) => {
     const hint = error instanceof Error ? error.message : '';
     throw refused(error, 'Git cannot add what is in the worktree.', hint);
   });
@@ -148,9 +194,23 @@ async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promis
   if (added === undefined) return;
   throw new ThroughlineError(
     'refused',
-    `${added} in the worktree is a git repository of its own, and cannot be committed.`,
-    { hint: `Delete ${added}/.git to commit its files, or name ${added} in .gitignore. Nothing was committed.` },
+    `${quotedPath(added)} in the worktree is a git repository of its own, and cannot be committed.`,
+    {
+      hint: `Delete ${quotedPath(`${added}/.git`)} to commit its files, or name ${quotedPath(added)} in .gitignore. Nothing was committed.`,
+    },
   );
+}
+
+/** So many paths can be arguments of a program, whatever their length. */
+const MOST_LEFT_OUT = 100;
+
+function tooLargeAlone([first, ...more]: readonly SizedFile[]): ThroughlineError {
+  const others = more.length === 0 ? '' : ` and ${more.length} more`;
+  const which = first === undefined ? '' : `${quotedPath(first.path)} (${(first.bytes / 1e9).toFixed(1)} GB)${others}`;
+  const most = `A commit made here takes ${MOST_COMMITTED / 2 ** 30} GiB at most`;
+  return new ThroughlineError('refused', `${most}, so these changes are not committed: ${which}.`, {
+    hint: 'Delete them, name them in .gitignore, or commit them there with git itself. Nothing was committed.',
+  });
 }
 
 /** Throws `refused` for files with a filter (Git LFS): filters are not run here, so their content would be wrong. */

@@ -1,4 +1,14 @@
-import { appendFileSync, chmodSync, cpSync, existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemProcesses as processes } from '../../../test/contracts/liveness.ts';
@@ -82,7 +92,9 @@ test('changes are committed on its branch, and merged into the directory that wa
   expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({ files: [], worktree: { unmerged: 1 } });
   await expect(worktrees.keep(ID, { commit: 'Again' })).rejects.toMatchObject({ code: 'conflict' });
 
-  expect(await worktrees.keep(ID, { merge: true })).toEqual({ branch: BRANCH, commit: null, merged: commit });
+  expect(await worktrees.keep(ID, { merge: true })).toEqual({
+    ...{ branch: BRANCH, commit: null, merged: commit, leftOut: [] },
+  });
   expect(git(path, ...quiet, 'rev-parse', 'main')).toBe(commit);
   expect([read(path, 'a.txt'), read(path, 'new/c.txt')]).toEqual(['ONE\ntwo\nthree\n', 'c\n']);
   expect(existsSync(join(path, 'sub/b.txt'))).toBe(false);
@@ -283,4 +295,32 @@ test('in bubblewrap git shows the history, and cannot commit; settings and hooks
   expect(existsSync(trace)).toBe(false);
   await worktreesOf(sandboxes).keep(ID, { commit: 'Add', merge: true });
   expect(read(path, 'new.txt')).toBe('new\n');
+});
+
+test('a commit leaves out files that are too large, and names them; they prevent no merge, and are kept', async () => {
+  const { path, tree, worktrees } = await given();
+  write(path, 'empty', '');
+  const large = { path: 'disk\n1.img', bytes: 200e9 };
+  write(tree, large.path, '');
+  truncateSync(join(tree, large.path), large.bytes);
+  await expect(worktrees.keep(ID, { commit: 'Only large' })).rejects.toMatchObject({
+    ...{ code: 'refused', message: expect.stringContaining('"disk\\n1.img" (200.0 GB)') },
+  });
+  write(tree, 'small.txt', 'small\n');
+  truncateSync(join(tree, 'a.txt'), 300e9);
+  const leftOut = [{ path: 'a.txt', bytes: 300e9 }, large];
+  expect(await worktrees.keep(ID, { commit: 'Small', merge: true })).toMatchObject({ leftOut });
+  expect(git(path, ...quiet, 'show', '--name-only', '--format=%s', 'HEAD').split('\n')).toEqual([
+    'Small',
+    '',
+    'small.txt',
+  ]);
+  expect(read(path, 'a.txt')).toBe('one\ntwo\nthree\n');
+  expect(existsSync(join(tree, large.path))).toBe(true);
+  expect(await worktrees.unsaved(ID)).toBe(2);
+  // Other changes that are not committed still prevent it.
+  write(tree, 'other.txt', 'other\n');
+  await expect(worktrees.keep(ID, { merge: true })).rejects.toMatchObject({
+    message: expect.stringMatching(/not committed/),
+  });
 });

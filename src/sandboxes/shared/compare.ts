@@ -4,11 +4,14 @@ import {
   type ChangedFile,
   type Changes,
   changedFile,
+  MOST_COMPARED,
   MOST_FILES,
   MOST_PATCH,
   MOST_PATCHES,
   patchesOf,
   rawEntries,
+  type SizedFile,
+  thoseBeyond,
   untrackedFile,
 } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -64,7 +67,8 @@ export const SAFE_ENV = {
 
 const MOST_LISTED = 4 * 1_048_576;
 
-const MOST_STAGED = 64 * 1_048_576;
+/** Of a list that must be whole. */
+export const MOST_STAGED = 64 * 1_048_576;
 
 /** How many bytes of the output of a git command are kept. */
 export function outputLimit(args: readonly string[]): number {
@@ -98,7 +102,7 @@ export async function repositoryBy(git: Git, directory: string): Promise<Reposit
 /** The changes in a folder; `git` runs in it. */
 export async function compare(git: Git, head: string | null, folder: Folder, signal: AbortSignal): Promise<Changes> {
   const [tracked, untracked] = await Promise.all([
-    head === null ? { files: [], more: 0 } : trackedFiles(git, head),
+    head === null ? { files: [], more: 0 } : trackedFiles(git, head, folder, signal),
     untrackedFiles(git, folder, signal),
   ]);
   return bounded(head, [...tracked.files, ...untracked.files], tracked.more + untracked.more);
@@ -106,19 +110,67 @@ export async function compare(git: Git, head: string | null, folder: Folder, sig
 
 const COMPARED = ['diff', '--no-ext-diff', '--no-textconv', '--no-renames', '--no-color', '--ignore-submodules=all'];
 
-async function trackedFiles(git: Git, head: string): Promise<{ files: ChangedFile[]; more: number }> {
-  const [listed, patches] = await Promise.all([
-    git(...COMPARED, '--raw', '-z', '--relative', head, '--', '.'),
-    git(...COMPARED, '--patch', '--relative', head, '--', '.'),
-  ]);
-  const entries = rawEntries(listed.text.slice(0, listed.text.lastIndexOf('\0') + 1));
-  const texts = patchesOf(entries, patches.text);
+async function trackedFiles(
+  git: Git,
+  head: string,
+  folder: Folder,
+  signal: AbortSignal,
+): Promise<{ files: ChangedFile[]; more: number }> {
+  const listed = await git(...COMPARED, '--raw', '-z', '--relative', head, '--', '.');
+  const all = rawEntries(listed.text.slice(0, listed.text.lastIndexOf('\0') + 1));
+  const entries = all.slice(0, MOST_FILES);
+  const compared = await readable(entries, all.slice(MOST_FILES), folder, signal);
+  const paths = compared.map(({ path }) => path);
+  const none = { text: '', isWhole: true };
+  const patches = paths.length === 0 ? none : await git(...COMPARED, '--patch', '--relative', head, '--', ...paths);
+  const texts = patchesOf(compared, patches.text);
   const last = texts.findLastIndex((text) => text !== '');
-  const files = entries.map(({ path, change }, at) => {
-    const isWhole = patches.isWhole || at < last;
-    return changedFile(path, change, texts[at] ?? '', isWhole);
+  const files = entries.map((entry) => {
+    const at = compared.indexOf(entry);
+    const isWhole = at !== -1 && (patches.isWhole || at < last);
+    return changedFile(entry.path, entry.change, texts[at] ?? '', isWhole);
   });
-  return { files, more: listed.isWhole ? 0 : 1 };
+  return { files, more: all.length - entries.length + (listed.isWhole ? 0 : 1) };
+}
+
+type Entry = ReturnType<typeof rawEntries>[number];
+
+/** All paths together: arguments of a program are limited. */
+const MOST_PATHS = 100_000;
+
+/**
+ * Those whose patches git can make soon: it reads all of a changed file, and a sparse one may have any size. Git takes a path for
+ * everything below it as well, so a deleted file with one below it that must not be read is not among them.
+ */
+async function readable(
+  entries: readonly Entry[],
+  others: readonly Entry[],
+  folder: Folder,
+  signal: AbortSignal,
+): Promise<Entry[]> {
+  const there = entries.filter(({ change }) => change !== 'deleted').map(({ path }) => path);
+  const large = thoseBeyond(MOST_COMPARED, await sizesOf(folder, there, signal)).map(({ path }) => path);
+  let space = MOST_PATHS;
+  const fitting = entries.filter(({ path }) => {
+    space -= Buffer.byteLength(path) + 1;
+    return space > 0 && !large.includes(path);
+  });
+  const unread = [...entries.filter((entry) => !fitting.includes(entry)), ...others];
+  return fitting.filter(({ path }) => !unread.some((other) => other.path.startsWith(`${path}/`)));
+}
+
+/** How much git would read of each. Without what is gone, and what is no file. */
+export async function sizesOf(folder: Folder, paths: readonly string[], signal: AbortSignal): Promise<SizedFile[]> {
+  const sizes: SizedFile[] = [];
+  for (const path of paths) {
+    signal.throwIfAborted();
+    const found = await folder.stat(path).catch((error: unknown) => {
+      if (error instanceof ThroughlineError) return null; // through a link: git takes it for deleted
+      throw error;
+    });
+    if (found?.kind === 'file') sizes.push({ path, bytes: found.size });
+  }
+  return sizes;
 }
 
 async function untrackedFiles(

@@ -58,7 +58,11 @@ export async function postgresSource(url: string): Promise<CopySource> {
   try {
     const isAlone = await isTakenAlone(sql);
     await sql.all(SNAPSHOT);
-    return { ...side, isAlone };
+    const mark = async (text: string, ...values: Value[]) => {
+      await sql.all('COMMIT');
+      await inTransaction(sql, async () => void (await sql.changed(numbered(text), ...values)));
+    };
+    return { ...side, isAlone, mark };
   } catch (error) {
     await close();
     throw storageFault(error) ?? error;

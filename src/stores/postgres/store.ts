@@ -1,9 +1,10 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import { withoutPassword } from '../../core/input/settings.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
 import type { StoreConnections } from '../../ports/store/census.ts';
 import type { Store } from '../../ports/store.ts';
-import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
+import { COPY_FACTS, type CopyFact, checkUsable } from '../shared/copy/tables.ts';
 import { LARGEST_PAGE } from '../shared/page.ts';
 import { sharedVerbs } from '../shared/store.ts';
 import { census } from '../shared/verbs/census.ts';
@@ -75,12 +76,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   onConnections?.(() => server.connections);
   try {
     await upgrade(server, { looks });
-    if ((await server.sql.one(HALF_COPIED)) !== undefined) throw halfCopied();
+    checkUsable(await server.sql.all<CopyFact>(COPY_FACTS));
     if (server.hearsElsewhere) await checkHearing(server);
     const bell = await Bell.open(server, pollMs).catch((error: unknown) => {
       throw openFault(error);
     });
-    return storeOn(new Access(server, bell, { pollMs, ...rest }));
+    return storeOn(new Access(server, bell, { pollMs, ...rest }), withoutPassword(url));
   } catch (error) {
     await server.pool.end();
     throw error;
@@ -112,7 +113,7 @@ async function checkHearing(server: Server): Promise<void> {
 const SMALL_PAGE = 256 * 1024;
 const LOG = "SELECT value FROM facts WHERE owner = '' AND name = 'log'";
 
-function storeOn(access: Access): Store {
+function storeOn(access: Access, address: string): Store {
   return {
     ...sharedVerbs(ledgerAccess(access)),
     ...conversations(access),
@@ -128,6 +129,7 @@ function storeOn(access: Access): Store {
     inspect: () => inspect((look) => access.readRaw(look)),
     tasks: taskStore(access),
     isElsewhere: true,
+    address,
     listen(listener) {
       access.checkOpen();
       return access.bell.listen(listener);

@@ -1,5 +1,6 @@
 import type { Store } from '../../ports/store.ts';
 import { receiptStore, restores, summary, told, usageDays } from './verbs/accounts.ts';
+import { endErasure, unfinishedErasures } from './verbs/erase.ts';
 import { keyStore } from './verbs/keys.ts';
 import { forgetWorker, moveConversation, placeStore, setChoices, setLimitPerDay, setTitle } from './verbs/places.ts';
 import { answer, requestCancel, requeue, setDelivered } from './verbs/queue.ts';
@@ -32,6 +33,7 @@ function changes({ writing, changing }: LedgerAccess) {
     requeue: changing(requeue),
     answer: changing(answer),
     setDelivered: writing(setDelivered),
+    endErasure: writing(endErasure),
     forgetWorker: changing(forgetWorker),
   } satisfies Partial<Store>;
 }
@@ -47,6 +49,7 @@ function reads({ reading, looking, lookingAt, paging }: LedgerAccess) {
     outline: paging('outline', read.outline),
     turns: reading(read.turns),
     findPermission: reading(read.findPermission),
+    openPermissions: looking(read.openPermissions),
     turnEvents: reading(read.turnEvents),
     recordsBefore: paging('recordsBefore', read.recordsBefore),
     recordsAfter: paging('recordsAfter', read.recordsAfter),
@@ -57,6 +60,7 @@ function reads({ reading, looking, lookingAt, paging }: LedgerAccess) {
     sessionIsElsewhere: looking(read.sessionIsElsewhere),
     findSessions: looking(read.findSessions),
     transcript: reading(read.transcript),
+    unfinishedErasures: reading(unfinishedErasures),
     restores: paging('restores', restores),
   } satisfies Partial<Store>;
 }

@@ -35,8 +35,11 @@ export interface TaskRow {
   readonly ended_at: number | null;
 }
 
+/** Fields that the tasks of older versions do not have. */
+const SINCE = { newSession: null } as const;
+
 export function taskOf(row: TaskRow): Task {
-  const spec = JSON.parse(row.spec) as TaskSpec & Pick<Task, 'agent' | 'sessions'>;
+  const spec = { ...SINCE, ...(JSON.parse(row.spec) as TaskSpec & Pick<Task, 'agent' | 'sessions'>) };
   return {
     id: row.id,
     owner: row.owner,
@@ -61,8 +64,10 @@ export function planHash({ tasks, parallel }: NewPlan): Uint8Array {
 }
 
 /** Ids are new each time a plan is given. So a plan is compared without them, and tasks are known by their index. */
-function withoutIds({ id: _, ...task }: NewTask, tasks: readonly NewTask[]) {
-  return { ...task, after: task.after.map((first) => tasks.findIndex(({ id }) => id === first)) };
+function withoutIds({ id: _, newSession, ...task }: NewTask, tasks: readonly NewTask[]) {
+  // Without it, the same hash as before it existed.
+  const chosen = newSession === null ? {} : { newSession };
+  return { ...task, ...chosen, after: task.after.map((first) => tasks.findIndex(({ id }) => id === first)) };
 }
 
 /** The tasks of a plan that was added before. Throws `conflict` when it was another one. */
@@ -152,6 +157,7 @@ const WITHOUT_WORDS: Partial<Task> = {
   gate: null,
   milestone: null,
   session: null,
+  newSession: null,
   cwd: null,
   sandbox: null,
 };

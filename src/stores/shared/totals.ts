@@ -58,16 +58,19 @@ export interface SpentRow {
 }
 
 export function spentOn(day: string, last: SpentRow | undefined): DaySpending {
-  return last?.day === day ? JSON.parse(last.spent) : NO_SPENDING;
+  // Older versions have stored it without `unpricedAgents`.
+  return last?.day === day ? { ...NO_SPENDING, ...JSON.parse(last.spent) } : NO_SPENDING;
 }
 
-export function addSpent(day: string, last: SpentRow | undefined, usage: Usage): string {
-  return JSON.stringify(addSpending(spentOn(day, last), usage));
+export function addSpent(day: string, last: SpentRow | undefined, agent: string, usage: Usage): string {
+  return JSON.stringify(addSpending(spentOn(day, last), agent, usage));
 }
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted; null: none was. */
 export function usageSince(now: Usage, before: Usage): Usage | null {
-  const pairs = Object.entries(now).map(([name, amount]) => [name, amount - before[name as keyof Usage]] as const);
+  const pairs = Object.entries(now).map(
+    ([name, amount]) => [name, amount - (before[name as keyof Usage] ?? 0)] as const,
+  );
   return pairs.some(([, amount]) => amount !== 0) ? (Object.fromEntries(pairs) as unknown as Usage) : null;
 }
 

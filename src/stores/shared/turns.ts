@@ -42,8 +42,8 @@ export function perDayOf({ perDay }: NewTurn, { limits }: LeaseRow): PerDay | nu
 }
 
 /** Throws `over_budget`. */
-export function checkSpent(perDay: PerDay, spent: Spending, now: number): void {
-  const failure = judgeSpending(dayLimits(perDay, spent), now);
+export function checkSpent(perDay: PerDay, spent: Spending, agent: string, now: number): void {
+  const failure = judgeSpending(dayLimits(perDay, spent), agent, now);
   if (failure !== null) throw errorOf(failure);
 }
 
@@ -76,7 +76,7 @@ export function sessionInUse(id: string): ThroughlineError {
 /** An id that the caller chose opens a session once, in one conversation (R1). */
 export function sessionIdUsed(id: string): ThroughlineError {
   return new ThroughlineError('refused', `The session id "${id}" was used before, or an open turn has chosen it.`, {
-    hint: 'Choose another one. To continue in an existing session, name it as "session".',
+    hint: 'Choose another one (for a task: add the task again). To continue in an existing session, name it as "session".',
   });
 }
 
@@ -256,9 +256,13 @@ export function cancelledBy(by: string, replacedBy: string | null) {
 /** Throws unless there is an answer to deliver. */
 export function checkDelivered(row: TurnRow): void {
   if (row.delivered === null) {
-    throw new ThroughlineError('invalid', `Turn ${row.n} was sent without "deliverTo": it is not pending.`, {
-      hint: 'Give "deliverTo" when you send a turn.',
-    });
+    throw new ThroughlineError(
+      'invalid',
+      `Turn ${row.n} was sent without "deliverTo" (--deliver-to): it is not pending.`,
+      {
+        hint: 'Give it when you send a turn.',
+      },
+    );
   }
   if (!hasEnded(row.state)) {
     throw new ThroughlineError(

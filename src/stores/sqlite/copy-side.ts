@@ -41,7 +41,11 @@ export async function sqliteSource(options: SqliteSideOptions): Promise<CopySour
   try {
     const isAlone = await isTakenAlone(db);
     db.script('BEGIN');
-    return { ...sideOf(db), isAlone };
+    const mark = async (sql: string, ...values: SQLInputValue[]) => {
+      db.script('COMMIT');
+      db.run(sql, ...values);
+    };
+    return { ...sideOf(db), isAlone, mark };
   } catch (error) {
     db.close();
     throw storageFault(error) ?? error;

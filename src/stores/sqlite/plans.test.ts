@@ -197,6 +197,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.receipts(ANN, conversation, { turn: 1 });
   for (const filter of [{}, { open: true }, { conversation }]) await store.permissions(ANN, filter);
   await store.findPermission(ANN, a);
+  await store.openPermissions(ANN, conversation);
   await store.summary(ANN, conversation);
   await store.usage(ANN, { since: '2026-01-01', limit: 9, before: { day: '2026-01-31', agent: 'a' } });
   await store.search(ANN, 'say', 9);

@@ -4,7 +4,7 @@ import type { Standing } from '../../core/turn/standing.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
 import type { Store } from '../../ports/store.ts';
-import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
+import { COPY_FACTS, type CopyFact, checkUsable } from '../shared/copy/tables.ts';
 import { sharedVerbs } from '../shared/store.ts';
 import { census } from '../shared/verbs/census.ts';
 import { commit } from '../shared/writing/commit.ts';
@@ -65,9 +65,12 @@ export interface SqliteOptions {
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { busyMs = 10_000, looks, onNote, ...access } = options;
   const db = await openDatabase({ ...access, busyMs, ...given({ looks, onNote }) });
-  if (await whileBusy(() => unlessDamaged(() => db.one(HALF_COPIED), undefined), busyMs)) {
+  const facts = () => db.all<CopyFact>(COPY_FACTS);
+  try {
+    checkUsable(await whileBusy(() => unlessDamaged(facts, []), busyMs));
+  } catch (error) {
     db.close();
-    throw halfCopied();
+    throw error;
   }
   return storeOn(db, { ...access, busyMs }).store;
 }
@@ -90,6 +93,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     inspect: access.reading(inspect),
     tasks: taskStore(access),
     isElsewhere: false,
+    address: `sqlite:${options.file}`,
     listen(listener) {
       access.checkOpen();
       return access.bell.listen(listener);

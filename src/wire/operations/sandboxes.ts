@@ -49,12 +49,16 @@ export const sandboxes = {
   },
   execInSandbox: {
     summary:
-      'Runs a command in a sandbox, as agents run there, for at most ten minutes, and returns its exit code and the end of its output. Nobody is asked for permission.',
+      'Runs a command in a sandbox, as agents run there, for at most ten minutes, with the set-up that the sandbox needs first. Returns its exit ' +
+      'code and the end of its output. Nobody is asked for permission.',
     scope: 'admin',
     heavy: 'sandbox',
     begins: true,
     body: namedObject('NewCommand', { command: z.array(z.string()).min(1).max(1_000) }),
-    answer: namedObject('ExecResult', { code: z.int().nullable(), output: z.string(), ms: z.number() }),
+    answer: namedObject('ExecResult', {
+      ...{ code: z.int().nullable(), signal: z.string().nullable(), timedOut: z.boolean() },
+      ...{ stdout: z.string(), stderr: z.string(), cut: z.boolean(), ms: z.number() },
+    }),
   },
   sandboxOf: {
     summary: 'Returns where a conversation works: its owner, its sandbox, itself, and the session that it used last.',

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { PLAN_SCHEMAS } from '../../core/tasks/task-plan.ts';
-import { After, Day, LastTaskUsage, Limit, States } from '../parameters.ts';
+import { After, Day, LastTaskUsage, Limit, States, Wait } from '../parameters.ts';
 import { named, namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { BudgetInput, Id } from '../values/common.ts';
-import { Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
+import { Plan, Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
 import { PermissionMode } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
@@ -83,5 +83,14 @@ export const tasks = {
     begins: true,
     status: 202,
     answer: Task,
+  },
+  getPlan: {
+    summary:
+      'Returns the tasks that were added together, by their `planId` (the `requestId` of their addition, if it had one), and whether a ' +
+      'person is needed: `state` is `running`, `needs_person` or `settled`; `needs` says what to do. `wait`: while it is running, waits for so ' +
+      'many seconds at most.',
+    scope: 'read',
+    query: z.strictObject({ wait: optional(Wait) }),
+    answer: Plan,
   },
 } as const satisfies Partial<Record<OperationName, Operation>>;

@@ -55,8 +55,8 @@ export const tracker = {
     summary:
       'Records a request to an agent that the caller drives itself, before it is sent, and takes the lock of the agent’s conversation ' +
       'for `holder`: a random name that the calling program chose for itself. `sessionId`: the session that the agent will continue; ' +
-      'null: a new one, or with `current` the agent’s current one, as it is when the lock is taken. 409 while another request of the agent is ' +
-      'open. `waitMs`: waits for its end, for so many milliseconds at most. The lock expires when it was not renewed for `expiresIn` ' +
+      'null: a new one, or with `current` the agent’s current one, as it is when the lock is taken. A request with another session than the ' +
+      'current one is pending until the agent names a session. 409 while another request of the agent is open. `waitMs`: waits for its end, for so many milliseconds at most. The lock expires when it was not renewed for `expiresIn` ' +
       'milliseconds. Repeating the same request returns the same.',
     scope: 'prompt',
     body: namedObject('NewTrackedRequest', {
@@ -78,7 +78,8 @@ export const tracker = {
     answer: TrackedRequest,
   },
   updateTrackedSession: {
-    summary: 'Records which session the agent reported for a request. It is the agent’s current one from now on.',
+    summary:
+      'Records which session the agent reported for a request. It is the agent’s current one from now on; the one before is dormant.',
     scope: 'prompt',
     body: namedObject('NamedSession', { sessionId: Id, holder: Holder }),
     answer: TrackedRequest,

@@ -49,6 +49,8 @@ export const Usage = namedObject('Usage', {
   cacheWriteTokens: z.number(),
   costMicros: z.number(),
   modelCalls: z.number(),
+  unknownCosts: z.exactOptional(Count),
+  unreportedCosts: z.exactOptional(Count),
 }) satisfies z.ZodType<UsageValue>;
 
 export const Budget = namedObject('Budget', {

@@ -97,6 +97,7 @@ export const Kept = namedObject('Kept', {
   branch: z.string(),
   commit: z.string().nullable(),
   merged: z.string().nullable(),
+  leftOut: z.array(z.strictObject({ path: z.string(), bytes: Count })),
 }) satisfies z.ZodType<KeptValue>;
 
 /** `more`: there are others. */

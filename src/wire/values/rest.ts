@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { HEALTH_STATES, type HealthReport } from '../../core/health.ts';
 import { SCOPES } from '../../core/key.ts';
-import type { AgentTraits } from '../../core/restore/traits.ts';
+import { type AgentTraits, WINDOW_FROM } from '../../core/restore/traits.ts';
 import type { PublicFinding } from '../../ports/doctor.ts';
 import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
 import type { StoreMeasure } from '../../ports/store/census.ts';
@@ -32,6 +32,7 @@ const Traits = z.strictObject({
   rewind: z.boolean(),
   images: z.boolean(),
   window: z.number(),
+  windowFrom: z.enum(WINDOW_FROM),
 }) satisfies z.ZodType<AgentTraits>;
 
 export const Agent = namedObject('Agent', {

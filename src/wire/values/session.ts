@@ -3,6 +3,7 @@ import type { PublicReceipt, PublicRestore, PublicSession } from '../../core/pub
 import type { Tried as TriedValue } from '../../core/restore/receipt.ts';
 import { RUNGS } from '../../core/restore/restore-settings.ts';
 import { SESSION_ORIGINS, SESSION_STATES } from '../../core/restore/session.ts';
+import { WINDOW_FROM } from '../../core/restore/traits.ts';
 import { namedObject } from '../registry.ts';
 import { Count, Time, Usage } from './common.ts';
 
@@ -47,6 +48,7 @@ export const Receipt = namedObject('Receipt', {
   unknownBefore: Count.nullable(),
   delivered: Count,
   deliveredTokens: z.number(),
+  window: z.strictObject({ tokens: z.number(), from: z.enum(WINDOW_FROM) }).nullable(),
   unsettled: z.boolean(),
   filesLeft: z.exactOptional(z.string()),
   modelCalls: Count,

@@ -1,5 +1,12 @@
 import * as z from 'zod';
-import type { PublicTask, PublicTaskEvent, PublicTaskTurn, PublicTaskUsageRow } from '../../core/public/task.ts';
+import type {
+  PublicPlan,
+  PublicTask,
+  PublicTaskEvent,
+  PublicTaskTurn,
+  PublicTaskUsageRow,
+} from '../../core/public/task.ts';
+import { PLAN_STATES } from '../../core/tasks/plan-state.ts';
 import {
   DECISION_CODES,
   DECISIONS,
@@ -63,6 +70,7 @@ export const Task = namedObject('Task', {
   agent: text,
   sessions: z.enum(SESSION_MODES),
   session: text.nullable(),
+  newSession: text.nullable(),
   maxIterations: Count,
   budget: z.strictObject({ costMicros: Count.nullable(), tokens: Count.nullable() }),
   after: z.array(text),
@@ -88,6 +96,13 @@ export const Task = namedObject('Task', {
   startedAt: Time.nullable(),
   endedAt: Time.nullable(),
 }) satisfies z.ZodType<PublicTask>;
+
+export const Plan = namedObject('Plan', {
+  id: text,
+  state: z.enum(PLAN_STATES),
+  needs: z.array(z.strictObject({ taskId: text, message: text, hint: text })),
+  tasks: z.array(z.strictObject({ id: text, name: text.nullable(), state: State, decision: Decision.nullable() })),
+}) satisfies z.ZodType<PublicPlan>;
 
 const event = <K extends string, P extends z.ZodType>(kind: K, payload: P) =>
   z.strictObject({ seq: Count, taskId: text, kind: z.literal(kind), at: Time, payload });

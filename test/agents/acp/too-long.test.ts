@@ -1,7 +1,7 @@
-// A prompt that is larger than the model's window, with real agents.
+// The window of the model: as agents report it, and prompts that are larger, with real agents.
 import { expect, test } from 'vitest';
 import { ended } from '../../e2e/support/conversations.ts';
-import { codexAcp, quickClaudeAcp, whyNotInstalled } from '../support/acp-agents.ts';
+import { codexAcp, quickClaudeAcp, smallAgent, whyNotInstalled } from '../support/acp-agents.ts';
 import { AcpHome, type MakeSettings } from '../support/acp-home.ts';
 import { codeword, FIRST } from '../support/agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from '../support/claude.ts';
@@ -34,3 +34,18 @@ test.for([
     home.expectCodewords('amber', 'birch', 'cedar');
   },
 );
+
+test('receipts say which window was used: assumed, until the agent has reported one', async () => {
+  await using home = await AcpHome.make({ agent: (model, root) => smallAgent(model, root, ['sends-updates']) });
+  const chat = (await home.open()).conversation('chat');
+  const updates = [
+    { sessionUpdate: 'usage_update', used: 1, size: 32_000 },
+    { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Done.' } },
+  ];
+  const windows = [];
+  for (let i = 0; i < 2; i += 1) windows.push((await chat.ask(JSON.stringify({ updates }))).receipt.window);
+  expect(windows).toEqual([
+    { tokens: 128_000, from: 'assumed' },
+    { tokens: 32_000, from: 'reported' },
+  ]);
+});

@@ -29,6 +29,7 @@ else {
         command: [claude.program],
         options: {},
         installed: sandboxes.root,
+        memory: sandboxes.root,
         clock: systemClock,
       }),
       sandboxes,
@@ -51,6 +52,7 @@ else {
         command: [claude.program],
         options,
         installed: sandboxes.root,
+        memory: sandboxes.root,
         clock: systemClock,
       });
       const sandbox = await sandboxes.sandbox();

@@ -48,7 +48,8 @@ test('claude-sdk-by-hand: each prompt has its own process, and Claude has the ea
   });
   const temporary = join(scratch, 'tmp');
   mkdirSync(temporary);
-  const env = { ...claudeEnvironment(model, userHome(scratch)), TMPDIR: temporary };
+  const home = userHome(scratch);
+  const env = { ...claudeEnvironment(model, home), TMPDIR: temporary };
   const { code, stdout, stderr } = await run(folder, env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const lines = stdout.trim().split('\n');
@@ -58,13 +59,15 @@ test('claude-sdk-by-hand: each prompt has its own process, and Claude has the ea
   const last = model.lastRequest();
   const prompts = ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?'];
   expect(last && conversationOf(last)).toEqual(withAnswers(prompts));
-  expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
+  const left = [temporary, home].flatMap((path) => readdirSync(path));
+  expect(left.filter((name) => name.includes('throughline'))).toEqual([]);
 });
 
 test('claude-sdk-by-hand: without a login the error of Claude is reported in one line', async (context) => {
   claudeOrSkip(context);
   const folder = makeProject('without-login', [SDK, join(packageFolder, 'node_modules', SDK)]);
-  const { ANTHROPIC_API_KEY: _, ...withoutKey } = claudeEnvironment({ url: 'http://127.0.0.1:9' }, userHome(scratch));
+  const home = userHome(scratch);
+  const { ANTHROPIC_API_KEY: _, ...withoutKey } = claudeEnvironment({ url: 'http://127.0.0.1:9' }, home);
   const temporary = mkdtempSync(join(scratch, 'tmp-'));
   const { code, stdout, stderr } = await run(folder, { ...withoutKey, TMPDIR: temporary });
   expect({ code, stdout, stderr }).toEqual({
@@ -72,7 +75,8 @@ test('claude-sdk-by-hand: without a login the error of Claude is reported in one
     stdout: '',
     stderr: expect.stringMatching(/^Error: Not logged in.*\n$/),
   });
-  expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
+  const left = [temporary, home].flatMap((path) => readdirSync(path));
+  expect(left.filter((name) => name.includes('throughline'))).toEqual([]);
 });
 
 test('claude-sdk-by-hand: without the SDK the error says what to install', async () => {

@@ -105,6 +105,28 @@ describe.concurrent.each<ClaudeAdapter>(['claude-sdk', 'claude-cli'])('%s', (ada
     expect(await tl.permissions()).toEqual([]);
   });
 
+  test.for([
+    { what: 'tools that need no permission', options: { allowedTools: ['Read', 'Bash'] } },
+    { what: 'a mode that asks for none', options: { permissionMode: 'bypassPermissions' } },
+  ] as const)(
+    '$what: a command runs without a question, and nothing is printed about that',
+    async ({ options }, context) => {
+      claudeOrSkip(context);
+      const printed: string[] = [];
+      const listen = ({ message }: Error) => printed.push(message);
+      process.on('warning', listen);
+      context.onTestFinished(() => void process.off('warning', listen));
+      // As root, Claude allows that mode only in a sandbox.
+      await using home = await ClaudeHome.make(adapter, {}, { IS_SANDBOX: '1' }, options);
+      const tl = await home.open();
+      const file = join(home.path, 'ran');
+      expect(await toolResult(home, tl, `model: tool! Bash {"command":"echo ran | tee ${file}"}`)).toContain('ran');
+      expect(readFileSync(file, 'utf8')).toBe('ran\n');
+      expect((await tl.conversation('chat').turns()).at(-1)?.state).toBe('completed');
+      expect(printed).toEqual([]);
+    },
+  );
+
   test('a turn that needs more rounds than maxTurns fails with the reason, and the next turn works', async (context) => {
     claudeOrSkip(context);
     await using home = await ClaudeHome.make(adapter, { permissions: { allow: ['Bash'] } }, {}, { maxTurns: 2 });

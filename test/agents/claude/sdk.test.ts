@@ -26,6 +26,7 @@ else {
         package: packageFolder,
         options: {},
         installed: sandboxes.root,
+        memory: sandboxes.root,
         clock: systemClock,
       }),
       sandboxes,

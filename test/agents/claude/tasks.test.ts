@@ -1,5 +1,6 @@
 // Tasks with the real Claude. The stand-in model does only what directives say. They are in the goal and, after a gate that failed, in the
 // output of the gate.
+import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -50,6 +51,23 @@ function tasksWithClaude(): void {
     const texts = request ? conversationOf(request).map(({ text }) => text) : [];
     expect(texts.find((text) => text.includes('did not throw'))).toContain('failed: exit code 1');
     expectUsageCounted(home, [task as Task]);
+  });
+
+  test('Claude opens the session of a task with the id that its caller chose, and stays in it', async () => {
+    await using home = await ClaudeHome.make('claude-cli', ALLOWED);
+    const tl = await home.open();
+    const newSession = randomUUID();
+    const gate = `test -f again || { touch again; echo "The codeword is birch. ${WHICH_CODEWORDS}"; exit 1; }`;
+    const [task] = await tl.tasks.run({ goal: 'The codeword is amber.', gate, newSession });
+    expect(task).toMatchObject({ state: 'done', newSession, progress: { turns: 2 } });
+    const { turns } = await tl.tasks.report(task?.id ?? '');
+    expect(turns.map(({ sessionId, rung }) => [sessionId, rung])).toEqual([
+      [newSession, 'new'],
+      [newSession, 'live'],
+    ]);
+    const { reply } = await tl.engine.answerOf(turns[1]?.turnId ?? '');
+    expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
+    await expect(tl.tasks.add({ goal: 'x', newSession })).rejects.toMatchObject({ code: 'refused' });
   });
 
   test('when Claude has no permission to write, the task asks after one turn and names the setting that allows it', async () => {

@@ -18,6 +18,27 @@ const TEXTS = [
 /** For names, which must be one line. */
 const NAME = `osprey ${TEXTS.slice(0, 3).join(' ')}`;
 
+server.test('what hides or forges the text of a question is marked, and can be allowed only once', async ({ open }) => {
+  const conversation = (await server.tl()).conversation('forged', { title: 'Fix the p\u0430yment' });
+  await conversation.send('/ask echo ok # \u202e; rm -rf ~ # get.harb\u043erbank.dev', { permissions: 'ask' }).accepted;
+  const { id } = await conversation.get();
+  const page = await open(`/c/${id}`);
+  const card = page.getByRole('region', { name: /^Permission: / });
+  const title = card.getByRole('heading');
+  await title.waitFor();
+  expect(await title.textContent()).toBe(
+    'echo ok # U+202E · reorders text; rm -rf ~ # get.harb\u043e · Cyrillicrbank.dev',
+  );
+  expect(await title.locator('mark').allTextContents()).toEqual(['U+202E · reorders text', '\u043e · Cyrillic']);
+  await card.getByText(/^2 characters here are not what a person would see/).waitFor();
+  expect(await card.getByRole('button').allTextContents()).not.toContainEqual(expect.stringMatching(/always/i));
+  const name = 'Fix the p[\u0430 · Cyrillic]yment';
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+  await page.locator('a[aria-current=page]').getByText(name).waitFor();
+  expect(await page.title()).toContain(name);
+  expect(await card.innerText()).not.toContain('\u202e');
+});
+
 server.test(
   'no text, name or output runs as code, becomes markup or causes a request, in any view',
   async ({ open }) => {

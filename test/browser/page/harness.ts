@@ -25,7 +25,7 @@ import { browserTest, sharedBrowser } from '../browser.ts';
  *   });
  *   server.test('on a phone', async ({ open }) => …, { ...PHONE, colorScheme: 'dark', reducedMotion: 'reduce', slowdown: 4 });
  *
- * The prompt says what the scripted agent does (src/agents/scripted/scripted-agent.js): /say, /stream, /tool, /ask, /hang, /die. Its settings
+ * The prompt says what the scripted agent does (docs/scripted-agent.md): /say, /stream, /tool, /ask, /hang, /die. Its settings
  * are in test/e2e/cli/agents.ts. A test fails on every fault of the page: a violation of its Content Security Policy, a request to another
  * origin, an uncaught error, an error on the console. `allow(pattern)` allows errors on the console that the test causes, such as a request to
  * a server that was stopped. Uncaught errors and violations of the policy cannot be allowed.

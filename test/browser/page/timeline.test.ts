@@ -4,6 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { retryUpdate } from '../../../src/core/turn/update.ts';
 import { axe, PHONE, pageServer } from './harness.ts';
 import { pixelsBelow, stableScrollTop, timeline, waitUntilAtEnd } from './scrolling.ts';
 
@@ -586,3 +587,25 @@ server.test(
   },
   PHONE,
 );
+
+server.test('while the API of the model does not answer, the turn says so until the answer comes', async ({ open }) => {
+  const conversation = (await server.tl()).conversation('unanswered');
+  const { id } = await conversation.ensure();
+  const page = await open(`/c/${id}`);
+  const [answer, end] = [0, 1].map(() => join(server.home.path, `go-${randomUUID()}`)) as [string, string];
+  const known = { attempt: 4, of: 10, inMs: 35_000, status: 529, reason: 'overloaded' };
+  const lines = [
+    `/update ${JSON.stringify(retryUpdate(known))}`,
+    `/await ${answer}`,
+    '/say Here it is.',
+    `/await ${end}`,
+  ];
+  await conversation.send(lines.join('\n')).accepted;
+  const notice = page.getByText('The model’s API does not answer (529 overloaded, attempt 4 of 10, next in 35 s).');
+  await notice.waitFor();
+  await writeFile(answer, '');
+  await page.getByText('Here it is.').waitFor();
+  await notice.waitFor({ state: 'detached' });
+  await writeFile(end, '');
+  await page.locator('main header').first().getByText('Idle').waitFor();
+});

@@ -52,7 +52,7 @@ const NEEDS: Readonly<Record<OperationName, Need>> = {
   ...{ restSandbox: 'prompt', removeSandbox: 'admin', execInSandbox: 'admin' },
   ...{ listPermissions: 'read', getPermission: 'read', answer: 'approve' },
   ...{ listTasks: 'read', addTasks: 'prompt', followTasks: 'read', taskUsage: 'read', getTask: 'read' },
-  ...{ reportTask: 'read', cancelTask: 'prompt', retryTask: 'prompt' },
+  ...{ getPlan: 'read', reportTask: 'read', cancelTask: 'prompt', retryTask: 'prompt' },
   ...{ trackRequest: 'prompt', getTrackedRequest: 'read', updateTrackedSession: 'prompt', renewTracked: 'prompt' },
   ...{ releaseTracked: 'prompt', completeTracked: 'prompt', failTracked: 'prompt', getTrackedAgent: 'read' },
   getTrackedSession: 'read',

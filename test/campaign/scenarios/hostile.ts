@@ -6,7 +6,7 @@ import { Crowd } from '../harness/crowd.ts';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** Directives for the scripted agent (src/agents/scripted/scripted-agent.js): noise, floods, failures and crashes in the middle of a turn. */
+/** Directives for the scripted agent (docs/scripted-agent.md): noise, floods, failures and crashes in the middle of a turn. */
 const MISDEEDS = ['/garbage', '/stderr', '/stream 3000 0', '/fail agent_failed', '/fail too_long', '/die', '/exit 3'];
 const SHARE = 0.4;
 

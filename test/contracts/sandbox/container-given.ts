@@ -32,11 +32,14 @@ export function writeRootfs(folder: string, engine: EngineName = 'podman'): stri
 /** The same folder as an image for docker, which cannot run a folder. It has no programs, and stays for the next run. */
 const IMAGE = 'throughline-test:1';
 
+/** `rootfs`: a root folder without programs. Settings that name another one are complete. */
 export const containerSettings = (rootfs: string, settings: Omit<SandboxSettings, 'kind'> = {}): SandboxSettings => ({
   ...settings,
   kind: 'container',
-  ...(settings.image === undefined && (settings.engine === 'docker' ? { image: IMAGE } : { rootfs })),
-  binds: [...PROGRAMS.map((path) => ({ path })), ...(settings.binds ?? [])],
+  ...(settings.rootfs === undefined && {
+    ...(settings.image === undefined && (settings.engine === 'docker' ? { image: IMAGE } : { rootfs })),
+    binds: [...PROGRAMS.map((path) => ({ path })), ...(settings.binds ?? [])],
+  }),
 });
 
 const looked = new Map<EngineName, Promise<string | null>>();

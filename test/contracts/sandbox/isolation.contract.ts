@@ -3,9 +3,11 @@ import { spawn } from 'node:child_process';
 import {
   closeSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -191,7 +193,98 @@ export function isolationContract(starting: Starting): void {
     expect([hog.code, hog.signal]).not.toEqual([0, null]);
   });
 
+  test('leaves no setuid or setgid program, no capabilities of a file and no device in its directory', async () => {
+    const directory = join(folders.project, 'programs');
+    mkdirSync(directory);
+    writeFileSync(join(directory, 'chmod-of-32-bits'), chmodOf32Bits(), { mode: 0o755 });
+    const { out } = await sh(`
+      cd programs; umask 0
+      for name in ${FILES_TO_CHMOD.join(' ')}; do cp /bin/sh $name; done
+      ./chmod-of-32-bits 2>/dev/null
+      ${Object.entries(PRIVILEGED)
+        .flatMap(([name, given]) => `${call(...given)}; echo " ${name}"`)
+        .join('\n')}`);
+    const bits = readdirSync(directory).map((name) => ({ name, mode: lstatSync(join(directory, name)).mode }));
+    expect(bits.filter(({ mode }) => (mode & 0o6000) !== 0)).toEqual([]);
+    expect(bits.filter(({ name }) => /disk/.test(name))).toEqual([]);
+    const results = out.trim().split('\n');
+    for (const [at, name] of Object.keys(PRIVILEGED).entries())
+      expect(results[at]).toMatch(new RegExp(`^(Operation not permitted|Function not implemented) ${name}$`));
+  });
+
+  test('sets all other bits of a mode, and opens files whatever mode it names', async () => {
+    const directory = join(folders.project, 'modes');
+    mkdirSync(directory);
+    const { out, said } = await sh(`
+      cd modes; umask 0
+      mkdir sticky && chmod 1777 sticky && cp /bin/sh all && chmod 0777 all && cp -p all copy && cp /usr/bin/su plain
+      ${call(257, 56, '-100, "all", 0, 06755')}; echo " open without creating"
+      ${call(257, 56, '-100, "made", 0102, 0751')}; echo " open"
+      ${call(257, 56, '-100, ".", 020200002, 0640')}; echo " open without a name"`);
+    expect(out, said).toBe(' open without creating\n open\n open without a name\n');
+    const modes = readdirSync(directory).map((name) => [name, lstatSync(join(directory, name)).mode & 0o7777]);
+    expect(Object.fromEntries(modes)).toMatchObject({
+      sticky: 0o1777,
+      all: 0o777,
+      copy: 0o777,
+      made: 0o751,
+      plain: 0o755,
+    });
+  });
+
   describe('and the network', () => networkContract(starting));
+}
+
+const FILES_TO_CHMOD = ['s', 'chmod', 'setuid', 'setgid', 'fchmod', 'fchmodat', 'fchmodat2', 'of-32-bits', 'capable'];
+const NONE = -1; // not on arm64
+
+/** Calls that would give other users the privileges of ours, or a device: as in `call`. */
+const PRIVILEGED: Readonly<Record<string, readonly [number, number, string]>> = {
+  chmod: [90, NONE, '"chmod", 06755'],
+  'chmod with setuid': [90, NONE, '"setuid", 04755'],
+  'chmod with setgid': [90, NONE, '"setgid", 02755'],
+  fchmod: [91, 52, '(open($file, "<", "fchmod"), fileno($file))[1], 06755'],
+  fchmodat: [268, 53, '-100, "fchmodat", 06755'],
+  fchmodat2: [452, 452, '-100, "fchmodat2", 06755, 0'],
+  creat: [85, NONE, '"creat", 06755'],
+  open: [2, NONE, '"open", 0101, 06755'],
+  openat: [257, 56, '-100, "openat", 0101, 06755'],
+  'openat with setgid': [257, 56, '-100, "openat-setgid", 0101, 02755'],
+  'openat without a name': [257, 56, '-100, ".", 020200001, 04755'],
+  openat2: [437, 437, '-100, "openat2", pack("Q3", 0101, 06755, 0), 24'],
+  mknod: [133, NONE, '"mknod", 0106755, 0'],
+  mknodat: [259, 33, '-100, "mknodat", 0106755, 0'],
+  'mknod of a disk': [259, 33, '-100, "disk", 060666, 0x800'],
+  io_uring_setup: [425, 425, '1, "x" x 256'],
+  setxattr: [188, 5, '"capable", "security.capability", pack("V5", 0x2000001, 0x80, 0, 0, 0), 20, 0'],
+};
+
+/** A program for x86 with 32 bits: `chmod("of-32-bits", 06755)` and `exit`. Elsewhere it does not start. */
+function chmodOf32Bits(): Buffer {
+  const code = 'b80f000000 bb6e800408 b9ed0d0000 cd80 31db b801000000 cd80';
+  const program = Buffer.from(code.replaceAll(' ', ''), 'hex');
+  const [at, headers] = [0x8048000, 52 + 32];
+  const all = Buffer.concat([Buffer.alloc(headers), program, Buffer.from('of-32-bits\0')]);
+  all.write('7f454c46010101', 0, 'hex');
+  // ELF: an executable for the 386 of version 1, its start, and one segment whose description follows.
+  for (const [where, value] of [
+    [16, 2],
+    [18, 3],
+    [40, 52],
+    [42, 32],
+    [44, 1],
+  ] as const)
+    all.writeUInt16LE(value, where);
+  for (const [where, value] of [
+    [20, 1],
+    [24, at + headers],
+    [28, 52],
+  ] as const)
+    all.writeUInt32LE(value, where);
+  // The segment: loaded from 0, to the same address, all of it, readable and executable.
+  for (const [n, value] of [1, 0, at, at, all.length, all.length, 5, 0x1000].entries())
+    all.writeUInt32LE(value, 52 + 4 * n);
+  return all;
 }
 
 /** Tries to connect, and prints the result. */

@@ -203,6 +203,14 @@ export function erasing(world: World): void {
     expect(await codeOf(store.eraseConversation('bob', conversation, { sandbox: path }))).toBe('not_found');
     expect(await store.eraseConversation(ANN, conversation, { sandbox: path })).toEqual({ cwd: null, sessions: [] });
     expect((await store.census()).erased).toEqual([{ ...noted, toDelete: true }]);
+    const unfinished = (at: string, before = Number.MAX_SAFE_INTEGER) => store.unfinishedErasures(at, before);
+    expect(await unfinished(place)).toEqual([noted]);
+    expect([await unfinished('elsewhere'), await unfinished(place, 0)]).toEqual([[], []]);
+    await store.endErasure('bob', conversation);
+    expect(await unfinished(place)).toEqual([noted]);
+    for (let times = 0; times < 2; times += 1) await store.endErasure(ANN, conversation);
+    expect(await unfinished(place)).toEqual([]);
+    expect((await store.census()).erased).toEqual([{ ...noted, toDelete: false }]);
     await newConversation(store, { sandbox });
     expect((await store.census()).erased).toEqual([]);
   });

@@ -580,11 +580,18 @@ export function leases(world: World): void {
     await store.forgetWorker('nobody');
   });
 
-  test.each(['is forgotten', 'is taken over', 'gives it back'])(
-    'when its holder %s, live sessions become dormant, except that of a turn which was sent',
-    async (how) => {
+  test.each([
+    ['worker', 'is forgotten'],
+    ['worker', 'is taken over'],
+    ['worker', 'gives it back'],
+    ['tracker', 'is forgotten'],
+    ['tracker', 'is taken over'],
+    ['tracker', 'gives it back'],
+  ] as const)(
+    'when its %s %s, live sessions become dormant, except that of a turn which was sent',
+    async (driver, how) => {
       const { store, site } = world;
-      const { conversation, turn, holder, fence } = await begun(store);
+      const { conversation, turn, holder, fence } = await begun(store, { driver });
       const [old, current] = [session(), session()];
       await holder.write(opening(old), opening(current, turn.id), sending(turn.id, { session: current.ref }));
       const states = async () => {
@@ -595,7 +602,7 @@ export function leases(world: World): void {
       else if (how === 'gives it back') await store.release(fence);
       else {
         site.pass(1000);
-        await claim(store, { worker: worker('w2', 2) });
+        await claim(store, { worker: worker('w2', 2), driver });
       }
       expect(await states()).toEqual({ [old.ref]: 'dormant', [current.ref]: 'live' });
       const changed = (await allEvents(store, conversation)).filter(({ kind }) => kind === 'session.changed');

@@ -62,6 +62,7 @@ const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   'open permissions of a conversation': (store, { conversation }) =>
     store.permissions(BOB, { conversation, open: true }),
   findPermission: (store, { permission }) => store.findPermission(BOB, permission),
+  openPermissions: (store, { conversation }) => store.openPermissions(BOB, conversation),
   summary: (store, { conversation }) => store.summary(BOB, conversation),
   usage: (store) => store.usage(BOB),
   search: (store) => store.search(BOB, 'answer', 9),

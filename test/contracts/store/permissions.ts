@@ -186,6 +186,8 @@ export function permissions(world: World): void {
     expect(await ids({ conversation: a.conversation, open: true })).toEqual([ida2]);
     expect(await ids({ turn: a.turn.id })).toEqual([ida1, ida2]);
     expect(await ids({ turn: b.turn.id, open: true })).toEqual([idb1]);
+    expect(await store.openPermissions(ANN, a.conversation)).toEqual([ida2]);
+    expect(await store.openPermissions(ANN, b.conversation)).toEqual([idb1]);
   });
 
   test('the id of a question can be used once', async () => {

@@ -5,7 +5,7 @@ import { inPages } from '../../../src/flow/pages.ts';
 import type { TaskClaim, TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { added, addTasks, claimTask, DONE, finish, newTask, taskClaimRequest, taskTurn } from './task-world.ts';
-import { ANN, BOB, codeOf, usage, WORKER, type World, worker } from './world.ts';
+import { ANN, BOB, begun, codeOf, opening, session, usage, WORKER, type World, worker } from './world.ts';
 
 export function tasks(world: World): void {
   test('a plan is added as a whole, in order, and adding it again under its key changes nothing', async () => {
@@ -25,6 +25,16 @@ export function tasks(world: World): void {
     expect((await store.tasks.list(ANN, {}, { limit: 9 })).map(({ id }) => id)).toEqual([b.id, a.id]);
   });
 
+  test('a plan has its tasks in their order, and only for its owner', async () => {
+    const { store } = world;
+    const [a, b] = [newTask(), newTask()];
+    await addTasks(store, newTask());
+    const { tasks } = await store.tasks.add(ANN, { plan: 'p', place: 'here', parallel: null, tasks: [b, a] });
+    expect(await store.tasks.plan(ANN, 'p')).toEqual(tasks);
+    expect(await store.tasks.plan(BOB, 'p')).toEqual([]);
+    for (const none of ['q', 'p\ud800', 'p\0']) expect(await store.tasks.plan(ANN, none)).toEqual([]);
+  });
+
   test('nothing is added of a plan with a fault', async () => {
     const { store, site } = world;
     await addTasks(store, newTask({ session: 's' }));
@@ -39,6 +49,26 @@ export function tasks(world: World): void {
     await store.tasks.requestCancel(ANN, first.id, 'ann');
     await addTasks(store, newTask({ session: 's' }));
     expect(await codeOf(store.tasks.retry(ANN, first.id, { by: 'ann', say: null }))).toBe('conflict');
+  });
+
+  test('the id of a new session is named by one open task, and is refused when a session had it', async () => {
+    const { store } = world;
+    const [first] = await added(store, { newSession: 's' });
+    expect(first.newSession).toBe('s');
+    expect(await codeOf(addTasks(store, newTask({ newSession: 's' })))).toBe('conflict');
+    expect(await codeOf(addTasks(store, newTask({ session: 's' })))).toBe('conflict');
+    const { holder } = await begun(store);
+    const used = session({ id: 'used' });
+    await holder.write(opening(used));
+    expect(await codeOf(addTasks(store, newTask(), newTask({ newSession: 'used' })))).toBe('refused');
+    expect(await codeOf(addTasks({ store, owner: BOB }, newTask({ newSession: 'used' })))).toBe('refused');
+    expect((await store.tasks.list(ANN, {}, { limit: 9 })).map(({ id }) => id)).toEqual([first.id]);
+    // Adding a plan again gives its tasks, also when the session of one exists by now.
+    const plan = { plan: 'p', place: 'here', parallel: null };
+    await store.tasks.add(ANN, { ...plan, tasks: [newTask({ newSession: 't' })] });
+    await holder.write(opening(session({ id: 't' })));
+    expect((await store.tasks.add(ANN, { ...plan, tasks: [newTask({ newSession: 't' })] })).duplicate).toBe(true);
+    expect(await codeOf(store.tasks.add(ANN, { ...plan, tasks: [newTask()] }))).toBe('conflict');
   });
 
   test('tasks are found by id, and the newest by name; lists are filtered by state and milestone, in pages', async () => {

@@ -98,18 +98,20 @@ export function totals(world: World): void {
 
   test('the spending of a day counts for the conversation and for its owner, and starts at zero each day', async () => {
     const { store, site } = world;
-    const nothing = { costMicros: 0, tokens: 0, unpriced: false };
+    const nothing = { costMicros: 0, tokens: 0, unpricedAgents: [] };
     const [a, b] = [await begun(store), await begun(store)];
     expect(await store.spending(ANN, a.conversation)).toEqual({ conversation: nothing, owner: nothing });
     await a.holder.write(sending(a.turn.id), ending(a.turn, { usage: usage(1) }));
     await runTurn(store, a.holder, {}, { usage: usage(10) });
-    const free = { ...usage(1), costMicros: 0 };
-    await b.holder.write(sending(b.turn.id), ending(b.turn, { usage: free }));
-    const ofA = { costMicros: 33, tokens: 33, unpriced: false };
-    expect(await store.spending(ANN, a.conversation)).toMatchObject({
-      ...{ conversation: ofA, owner: { costMicros: 33, tokens: 36 } },
+    const free = { ...usage(1), costMicros: 0, unreportedCosts: 1 };
+    await b.holder.write(sending(b.turn.id), ending(b.turn));
+    await runTurn(store, b.holder, { agent: 'other' }, { usage: free });
+    const ofA = { costMicros: 33, tokens: 33, unpricedAgents: [] };
+    expect(await store.spending(ANN, a.conversation)).toEqual({
+      ...{ conversation: ofA, owner: { costMicros: 33, tokens: 36, unpricedAgents: ['other'] } },
     });
-    expect((await store.spending(ANN, b.conversation)).conversation).toEqual({ ...nothing, tokens: 3, unpriced: true });
+    const ofB = { ...nothing, tokens: 3, unpricedAgents: ['other'] };
+    expect((await store.spending(ANN, b.conversation)).conversation).toEqual(ofB);
     site.jump(86_400_000);
     expect(await store.spending(ANN, a.conversation)).toMatchObject({ conversation: nothing, owner: nothing });
     await runTurn(store, a.holder, {}, { usage: usage(2) });
@@ -117,6 +119,21 @@ export function totals(world: World): void {
       ...{ conversation: { costMicros: 6, tokens: 6 }, owner: { costMicros: 6, tokens: 6 } },
     });
     expect(await codeOf(store.spending(BOB, a.conversation))).toBe('not_found');
+  });
+
+  test('turns of unknown cost are counted in every total, with their tokens, and make no agent one without prices', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const cutOff = { ...usage(2), costMicros: 0, unknownCosts: 1 };
+    await holder.write(sending(turn.id), ending(turn, { usage: cutOff }));
+    await runTurn(store, holder, {}, { usage: usage(10) });
+    await runTurn(store, holder, {}, { usage: cutOff });
+    const sum = { ...usage(14), costMicros: 30, unknownCosts: 2, modelCalls: 3 };
+    expect((await store.summary(ANN, conversation)).usage).toEqual(sum);
+    expect((await store.findConversation(ANN, conversation))?.usage).toEqual(sum);
+    expect((await store.usage(ANN)).map((row) => row.usage)).toEqual([sum]);
+    expect((await store.spending(ANN, conversation)).owner).toEqual({ costMicros: 30, tokens: 42, unpricedAgents: [] });
+    expect((await store.findTurn(ANN, turn.id))?.usage).toEqual(cutOff);
   });
 
   test('a conversation can have its own limit, and a caller can change it', async () => {

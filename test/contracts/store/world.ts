@@ -261,6 +261,7 @@ export function receipt(set: Partial<Receipt> = {}): Receipt {
     unknownBefore: null,
     delivered: 0,
     deliveredTokens: 0,
+    window: { tokens: 200_000, from: 'assumed' },
     unsettled: false,
     modelCalls: 0,
     usage: NO_USAGE,

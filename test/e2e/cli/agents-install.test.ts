@@ -52,7 +52,7 @@ test('without an agent, a prompt is refused with the command that installs one',
   ]) {
     const { code, stdout, stderr } = await run(...args);
     expect([code, stdout]).toEqual([3, '']);
-    expect(stderr).toMatch(/No agent is installed here\. Run "throughline agents install claude"/);
+    expect(stderr).toMatch(/No agent is installed here\. Run "npx throughline agents install claude"/);
   }
   expect((await run('list', '--json')).stdout).toBe(''); // the refused commands left no conversation
   const named = await run('send', 'notes', 'hello', '--agent', 'scripted');
@@ -158,7 +158,12 @@ test('"agents install --version" installs that version, and does not print the v
 
 test.each([
   ['no network', 3, '#!/bin/sh\necho "npm error code ENOTFOUND" >&2\nexit 1\n', /could not reach its registry.*proxy/],
-  ['no such version', 4, '#!/bin/sh\necho "npm error code ETARGET" >&2\nexit 1\n', /no such version/],
+  [
+    'no such version',
+    4,
+    '#!/bin/sh\necho "npm error code ETARGET" >&2\nexit 1\n',
+    /npm has no version [\d.]+ of @anthropic-ai\/claude-agent-sdk\. See "npm view/,
+  ],
   ['no npm', 3, null, /npm was not found/],
 ])(
   '"agents install" with %s ends with the exit code %i and one line on stderr, and leaves no files',

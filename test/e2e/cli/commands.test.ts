@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -47,7 +56,7 @@ test('changes lists what differs from the last commit, and fails outside a git r
     ...{ code: 0, stdout: '', stderr: expect.stringContaining('Nothing has changed') },
   });
   writeFileSync(join(repository, 'a\u001b[2Jb.txt'), 'one\u001b[31m\ntwo\n');
-  expect(await home.here.ok('changes', 'repository')).toBe('ab.txt  untracked, +2 -0\n');
+  expect(await home.here.ok('changes', 'repository')).toBe('"a\\033[2Jb.txt"  untracked, +2 -0\n');
   expect(await home.here.ok('files', 'repository', 'GIT')).toBe('.git/\n');
   expect(await home.here.lines('files', 'repository', 'nothing')).toEqual([{ paths: [], more: false }]);
   const patch = await home.here.ok('changes', 'repository', '--patch');
@@ -373,6 +382,25 @@ test('import reads messages of a program that called a model itself', async () =
   expect(refused.stderr).toContain('Message 1 has the role "system"');
 });
 
+test('export writes into no file and no link of another user, who could read it', async (context) => {
+  if (process.getuid?.() !== 0) context.skip('only root can give a file to another user');
+  const at = (name: string) => join(home.path, name);
+  const [file, target, link] = [at('theirs.json'), at('ours.json'), at('link.json')];
+  for (const path of [file, target]) writeFileSync(path, '');
+  chownSync(file, 65_534, 65_534);
+  symlinkSync(target, link);
+  lchownSync(link, 65_534, 65_534);
+  for (const path of [file, link]) {
+    const { code, stderr } = await home.here.run('export', 'story', '--output', path);
+    expect([code, stderr]).toEqual([2, `throughline: The file ${path} belongs to another user. Name another file.\n`]);
+  }
+  expect([file, target].map((path) => readFileSync(path, 'utf8'))).toEqual(['', '']);
+  // A file of our own is replaced, and a device stays what it is.
+  await home.here.ok('export', 'story', '--output', target);
+  expect(readFileSync(target, 'utf8')).toContain('osprey');
+  await home.here.ok('export', 'story', '--output', '/dev/null');
+});
+
 test('export --markdown writes a document in which no answer can be taken for a turn or a seam', async () => {
   await home.here.ok(
     'send',
@@ -410,6 +438,16 @@ test('usage sums by day and agent', async () => {
     'scripted  2 turns: 127 tokens in, 31 out, 2 model calls',
   );
   expect(await home.here.lines('usage', '--as', 'counted', '--since', '2999-01-01')).toEqual([]);
+});
+
+test('totals say of how many turns the cost is unknown', async () => {
+  await home.here.ok('send', 'u', '/usage 5 5 700000', '--as', 'cut-off');
+  await home.here.run('send', 'u', '/say half of it\n/die', '--as', 'cut-off');
+  for (const command of [['usage'], ['list'], ['summary', 'u']]) {
+    expect(await home.here.ok(...command, '--as', 'cut-off')).toContain(', 0.70 USD + 1 turn unknown');
+    const [row] = await home.here.lines(...command, '--as', 'cut-off');
+    expect(row.usage).toMatchObject({ costMicros: 700_000, unknownCosts: 1 });
+  }
 });
 
 test('usage lists all of many days', async () => {

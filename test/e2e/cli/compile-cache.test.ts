@@ -101,6 +101,10 @@ test.each(UNSAFE)('no cache is used or written if the folder %s', async (_, prep
   expect(filesIn(user)).toBe(before);
 });
 
+test('a command ends in a home where nothing can be created', async () => {
+  await list({ HOME: '/proc' });
+});
+
 test.each([
   ['the folder', () => cache()],
   ['a folder above it', () => user],

@@ -35,7 +35,8 @@ test('the real Claude, with the stand-in model, loses its session and the conver
   symlinkSync(packageFolder, join(home.path, 'home', 'agents', 'claude'));
   // Variables that would make Claude use another model, which costs money. The demo must not pass them on.
   const elsewhere = { ANTHROPIC_AUTH_TOKEN: 'x', CLAUDE_CODE_USE_BEDROCK: '1', HTTPS_PROXY: 'http://127.0.0.1:9' };
-  const { code, stdout, stderr } = await demo([], elsewhere);
+  const planted = plantedFolder();
+  const { code, stdout, stderr } = await demo([], { ...elsewhere, TMPDIR: planted });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const [, codeword = 'none'] = /The codeword is (\w+-\w+-\d{4})/.exec(stdout) ?? [];
   expect(stdout).toMatch(/The agent is the real Claude \(\d+\.\d+\.\d+\).*\bstand-in\b/);
@@ -43,8 +44,22 @@ test('the real Claude, with the stand-in model, loses its session and the conver
   expect(stdout).toContain('agent  I have seen no codewords.  ← forgotten');
   expect(stdout).toContain(`agent  I have seen these codewords: ${codeword}.  ← remembered`);
   expect(stdout).toMatch(/receipt {2}restored by rehydrate: 1 turn carried, 0 dropped, proof proved/);
-  expect([readdirSync(temporary), readdirSync(person)]).toEqual([[], []]);
+  expect([readdirSync(planted), readdirSync(person)]).toEqual([['.claude', '.git'], []]);
+  expect(readdirSync(home.path).filter((name) => name.startsWith('throughline-demo'))).toEqual([]);
 });
+
+/** A temporary folder in which another user has put settings for Claude, as it reads them at the top of a repository. */
+function plantedFolder(): string {
+  const folder = join(home.path, 'planted');
+  mkdirSync(join(folder, '.claude'), { recursive: true });
+  mkdirSync(join(folder, '.git/refs'), { recursive: true });
+  mkdirSync(join(folder, '.git/objects'));
+  writeFileSync(join(folder, '.git/HEAD'), 'ref: refs/heads/main\n');
+  const hooks = [{ hooks: [{ type: 'command', command: `touch '${join(folder, 'ran')}'` }] }];
+  const settings = JSON.stringify({ hooks: { SessionStart: hooks, UserPromptSubmit: hooks } });
+  writeFileSync(join(folder, '.claude/settings.local.json'), settings);
+  return folder;
+}
 
 test('the demo uses the Claude of the settings, and no other', async (context) => {
   const { program } = claudeOrSkip(context);

@@ -13,6 +13,9 @@ function demo(args: string[] = [], env: Record<string, string> = {}) {
   return home.start(['demo', ...args], { env: { ...own, ...env } });
 }
 
+/** The data home of the user, and those of demos beside it. */
+const homesIn = (path: string) => readdirSync(path).filter((name) => /^(home|throughline-demo.*)$/.test(name));
+
 let run: Ended;
 beforeAll(async () => {
   mkdirSync(temporary);
@@ -32,7 +35,7 @@ test('the demo shows the loss, the answer without Throughline, the right answer 
 
 test('the demo leaves nothing behind, neither in its temporary home nor in the real one', () => {
   expect(readdirSync(temporary)).toEqual([]);
-  expect(readdirSync(home.path)).not.toContain('home');
+  expect(homesIn(home.path)).toEqual([]);
 });
 
 test('each run has another codeword, and --json prints every step', async () => {
@@ -54,4 +57,13 @@ test('a demo that is interrupted cleans up as well', async () => {
   const interrupted = whenWritten('The codeword is', `() => process.kill(process.pid, 'SIGINT')`);
   expect((await demo([], preload('demo', interrupted)).ended).code).toBe(130);
   expect(readdirSync(temporary)).toEqual([]);
+  expect(homesIn(home.path)).toEqual([]);
+});
+
+test('a demo that has no place for its data says so', async () => {
+  const { code, stderr } = await demo([], { THROUGHLINE_HOME: '/dev/null/nowhere/home' }).ended;
+  expect([code, stderr]).toEqual([
+    1,
+    'throughline: Cannot create a directory in /dev/null/nowhere. Make it writable for this user, or keep the data elsewhere: --home, or THROUGHLINE_HOME.\n',
+  ]);
 });

@@ -273,12 +273,12 @@ test('the sandbox of an erased conversation is listed, and is no problem', async
   expect(existsSync(at('sandboxes', id))).toBe(true);
 });
 
-test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix deletes it', async () => {
+/** Kills "erase --sandbox" when it would delete the directory of the sandbox. Returns a file in it. */
+async function erasureIsKilled(): Promise<string> {
   await home.here.ok('send', 'notes', 'The codeword is swordfish.');
   const [conversation] = query('SELECT sandbox FROM conversations');
   const work = at('sandboxes', conversation?.sandbox ?? '', 'work');
   writeFileSync(join(work, 'file'), '');
-  // Kills the command when it would delete the directory.
   const killAtDelete = `const { rm } = fs.promises;
     fs.promises.rm = (path, ...rest) => {
       if (String(path).includes('${conversation?.sandbox}')) process.kill(process.pid, 'SIGKILL');
@@ -288,7 +288,32 @@ test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix de
   const erasing = home.start(['erase', 'notes', '--sandbox', '--yes'], { env: preload('erase', killAtDelete) });
   expect(await erasing.ended).toMatchObject({ signal: 'SIGKILL' });
   expect(query('SELECT 1 FROM erasures')).toHaveLength(1);
-  expect(existsSync(join(work, 'file'))).toBe(true);
+  return join(work, 'file');
+}
+
+test('a killed "erase --sandbox" is finished by the next command that works with the data, and not by one that reads', async () => {
+  const file = await erasureIsKilled();
+  await home.here.ok('list');
+  expect(existsSync(file)).toBe(true);
+  await home.here.ok('send', 'other', 'Hello.');
+  const [other] = query("SELECT sandbox FROM conversations WHERE owner <> ''");
+  expect(readdirSync(at('sandboxes'))).toEqual([other?.sandbox]);
+  expect(query('SELECT 1 FROM erasures WHERE sandbox = 1')).toEqual([]);
+});
+
+test('a killed "erase --sandbox" is finished by the next server', async () => {
+  await erasureIsKilled();
+  const server = home.start(['serve', '--port', '0']);
+  await server.until('stdout', /serves at/);
+  await until(() => readdirSync(at('sandboxes')).length === 0);
+  server.kill('SIGTERM');
+  await server.ended;
+  expect(findingsIn(await home.here.ok('doctor', '--json'))).toEqual([]);
+});
+
+test('doctor finds what a killed "erase --sandbox" has not deleted, and --fix deletes it', async () => {
+  const file = await erasureIsKilled();
+  expect(existsSync(file)).toBe(true);
   const report = await home.here.run('doctor');
   expect([report.code, report.stdout]).toEqual([
     1,

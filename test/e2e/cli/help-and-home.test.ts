@@ -36,6 +36,51 @@ describe('help', () => {
   });
 });
 
+describe('where the shell has no program "throughline"', () => {
+  // npm adds such folders to the path of what it runs: the shell does not have them.
+  const npx = { env: { PATH: `/work/node_modules/.bin:${process.env.PATH}` } };
+
+  test.each([
+    ['a hint', ['show', 'nothing'], 'See "npx throughline list".'],
+    ['a hint with --json', ['show', 'nothing', '--json'], 'See \\"npx throughline list\\".'],
+    ['a note', ['list'], 'Start one with "npx throughline send KEY PROMPT".'],
+    ['wrong use', ['list', '--wrong'], 'See "npx throughline list --help".'],
+  ])('%s names npx', async (_, args, hint) => {
+    expect((await home.start(args, npx).ended).stderr).toContain(hint);
+    expect((await home.start(args).ended).stderr).toContain(hint.replace('npx ', ''));
+  });
+
+  test('the examples of the help name npx', async () => {
+    const { stdout } = await home.start(['send', '--help'], npx).ended;
+    expect(stdout).toContain('$ npx throughline send notes "The codeword is osprey"');
+    expect(stdout).toContain('git diff | npx throughline send review');
+    expect(stdout).not.toMatch(/\$ (?:.*\| )?throughline/);
+  });
+});
+
+describe('a hint names the data that the command was about', () => {
+  const other = () => join(home.path, 'an other');
+  test.each<[string, () => string[], () => string]>([
+    ['its data home', () => ['list', '--home', other()], () => `"throughline --home '${other()}' send KEY PROMPT"`],
+    ['its store', () => ['list', '--store', 'sqlite:x.db'], () => '"throughline --store sqlite:x.db send KEY PROMPT"'],
+    ['its owner', () => ['show', 'no', '--as', 'ann'], () => 'See "throughline --as ann list".'],
+    ['nothing that the environment says', () => ['show', 'no', '--config', home.config], () => '"throughline list"'],
+    ['nothing for the help', () => ['list', '--home', 'x', '--wrong'], () => 'See "throughline list --help".'],
+  ])('%s', async (_, args, hint) => {
+    expect((await home.run(...args())).stderr).toContain(hint());
+  });
+
+  test('the command of a hint runs as it is printed', async () => {
+    const { stderr } = await home.run('list', '--home', other());
+    const [, command = ''] = /"(throughline .* send) KEY PROMPT"/.exec(stderr) ?? [];
+    const words = command.replaceAll("'", '').split(` --home ${other()} `);
+    expect(words).toEqual(['throughline', 'send']);
+    expect(await home.ok('--home', other(), 'send', 'notes', 'The codeword is osprey')).toContain('osprey');
+    expect(await home.lines('--home', other(), 'list')).toMatchObject([{ key: 'notes' }]);
+    expect(await home.lines('list')).toEqual([]);
+  });
+});
+
 test('the version is that of the package', async () => {
   expect(await home.ok('--version')).toBe(`${packageJson.version}\n`);
 });
@@ -132,13 +177,27 @@ test('invalid settings are refused with the name of the setting', async () => {
   });
 });
 
+test('a wrong option of one agent concerns only those who use that agent', async () => {
+  const file = join(home.path, 'one-wrong.json');
+  const agents = {
+    scripted: { adapter: 'scripted' },
+    x: { adapter: 'claude-sdk', options: { permisionMode: 'plan' } },
+  };
+  writeFileSync(file, JSON.stringify({ defaultAgent: 'scripted', agents }));
+  const wrong = /"agents\.x\.options\.permisionMode" is not known.*one-wrong\.json/;
+  expect(await home.here.ok('send', 'one-wrong', 'Hello.', '--config', file)).toBe('Noted: Hello.\n');
+  expect(await home.here.ok('agents', '--config', file)).toMatch(wrong);
+  const named = await home.here.run('send', 'one-wrong', 'Hello.', '--agent', 'x', '--config', file);
+  expect(named).toMatchObject({ code: 2, stderr: expect.stringMatching(wrong) });
+});
+
 test('"agents" says once what to do about a missing Claude', async () => {
   const file = join(home.path, 'claude.json');
   const agents = { claude: { adapter: 'claude-sdk' }, cli: { adapter: 'claude-cli', command: ['no-such-claude'] } };
   writeFileSync(file, JSON.stringify({ agents }));
   const { stdout } = await home.start(['agents', '--config', file], { env: { PATH: '' } }).ended;
   expect(stdout.split('\n')).toEqual([
-    'claude (claude-sdk): Claude was not found. Run "throughline agents install claude", or put the program "claude" on PATH.',
+    `claude (claude-sdk): Claude was not found. Run "throughline --config ${file} agents install claude", or put the program "claude" on PATH.`,
     'cli (claude-cli): The program no-such-claude was not found or is not executable. Check the agent\'s "command".',
     '',
   ]);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -41,6 +41,13 @@ export class CliHome {
 
   constructor(agents: object = AGENTS) {
     this.configure({ defaultAgent: 'scripted', agents, turns: MANY_SLOTS });
+    mkdirSync(this.#bin);
+    symlinkSync(PROGRAM, join(this.#bin, 'throughline'));
+  }
+
+  /** The program is installed for the shell, so that hints name it without npx. */
+  get #bin(): string {
+    return join(this.path, 'bin-of-shell');
   }
 
   /** Replaces the settings file. */
@@ -63,7 +70,13 @@ export class CliHome {
   environment(): Record<string, string> {
     const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env;
     const cache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
-    return { PATH, HOME, ...cache, THROUGHLINE_HOME: join(this.path, 'home'), THROUGHLINE_CONFIG: this.config };
+    return {
+      PATH: `${this.#bin}:${PATH}`,
+      HOME,
+      ...cache,
+      THROUGHLINE_HOME: join(this.path, 'home'),
+      THROUGHLINE_CONFIG: this.config,
+    };
   }
 
   run(...args: string[]): Promise<Ended> {

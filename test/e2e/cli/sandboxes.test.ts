@@ -49,7 +49,7 @@ test('if two processes open a sandbox at the same time, one of them sets it up; 
   expect(opened).toMatchObject([[{ id, name: 'website' }], [{ id, name: 'website' }]]);
   expect(setUpLog(id)).toBe('installed\n');
   const ran = await home.run('sandbox', 'exec', 'website', '--', '/bin/sh', '-c', 'echo x > note.txt; pwd; exit 3');
-  expect(ran).toMatchObject({ code: 1, stdout: expect.stringContaining(`${id}/work`) });
+  expect(ran).toMatchObject({ code: 3, stdout: expect.stringContaining(`${id}/work`) });
   expect(await home.ok('sandbox')).toMatch(new RegExp(`^${id} {2}ready, 0 conversations, used .* website\n$`));
   expect(await home.ok('sandbox', 'show', 'website', '--measure')).toMatch(/set-up install done in \d+ ms/);
   expect(await home.ok('sandbox', 'rest', 'website')).toContain('resting');
@@ -59,6 +59,32 @@ test('if two processes open a sandbox at the same time, one of them sets it up; 
   expect(await home.ok('sandbox', 'rm', 'website', '--force')).toBe(`Removed ${id}.\n`);
   await until(() => !existsSync(join(home.path, 'home', 'sandboxes', id)));
   expect((await home.run('sandbox', 'show', 'website')).code).toBe(4);
+});
+
+test('"sandbox exec" ends with the exit code of the command and passes on both of its outputs; our own failures end with 125', async () => {
+  await home.ok('sandbox', 'open', 'website');
+  const exec = (...words: string[]) => home.run('sandbox', 'exec', 'website', ...words);
+  const sh = (script: string) => exec('--', '/bin/sh', '-c', script);
+  expect(await sh('printf out; echo err >&2; exit 4')).toMatchObject({ code: 4, stdout: 'out', stderr: 'err\n' });
+  expect(await sh('kill -9 $$')).toMatchObject({ code: 137, stdout: '', stderr: '' });
+  const long = await sh('head -c 20000 /dev/zero | tr "\\0" x; echo; echo last');
+  expect(long).toMatchObject({ code: 0, stderr: expect.stringContaining('The beginning of the output is left out') });
+  expect(long.stdout).toMatch(/^x{15994}\nlast\n$/);
+  expect(await exec('--', '/nowhere/program')).toMatchObject({
+    ...{ code: 125, stdout: '', stderr: expect.stringMatching(/^throughline: /) },
+  });
+  expect(await exec()).toMatchObject({ code: 125, stderr: expect.stringContaining('Missing required argument') });
+  const unknown = await home.run('sandbox', 'exec', 'other', '--', 'true');
+  expect(unknown).toMatchObject({ code: 125, stderr: expect.stringContaining('other') });
+  const json = await home.run('sandbox', 'exec', 'website', '--json', '--', '/bin/sh', '-c', 'echo err >&2; exit 4');
+  expect(json.code).toBe(4);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    code: 4,
+    signal: null,
+    timedOut: false,
+    stdout: '',
+    stderr: 'err\n',
+  });
 });
 
 /** A hook that makes the packages for sandboxes look as if they were not installed. */

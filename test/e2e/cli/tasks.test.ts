@@ -93,6 +93,35 @@ test('a denied permission is shown while the task runs, in its report and in sho
   expect(await home.here.ok('task', 'report', 'denied')).toContain('| 1.1 | work | May I? | nobody can answer here |');
 });
 
+test('the id of a new session is refused with its line in a file, and with its flag, for an agent that issues ids', async () => {
+  const file = join(home.path, 'plan.yaml');
+  writeFileSync(file, 'tasks:\n- goal: x\n  newSession: task-1\n');
+  const refusal = 'The agent "scripted" issues the ids of its sessions itself.';
+  const inFile = await home.here.run('task', 'run', '--file', file);
+  expect([inFile.code, inFile.stderr]).toEqual([2, expect.stringContaining(`plan.yaml, line 3: ${refusal}`)]);
+  const byFlag = await home.here.run('task', 'run', 'x', '--new-session', 'task-1');
+  expect([byFlag.code, byFlag.stderr]).toEqual([2, expect.stringContaining(refusal)]);
+  expect((await home.here.run('task', 'run', '--file', file, '--new-session', 't')).stderr).toContain('needs a goal');
+});
+
+test('a plan says what needs a person, and with --wait it exits as soon as nothing runs any more', async () => {
+  const file = join(home.path, 'plan.yaml');
+  writeFileSync(file, 'tasks:\n- {name: a, goal: /fail agent_failed}\n- {name: b, goal: x, after: a}\n');
+  await home.here.run('task', 'run', '--file', file, '--request-id', 'nightly');
+  expect(await home.here.ok('task', 'show', 'a')).toContain('plan          nightly');
+  const { code, stdout } = await home.here.run('task', 'plan', 'nightly', '--wait', '600');
+  expect(code).toBe(1);
+  const [head, a, b, need, ...rest] = stdout.trimEnd().split('\n');
+  expect([head, a, b, rest]).toEqual(['nightly  needs a person', '  a  asking', '  b  waiting', []]);
+  const [, hint = ''] =
+    /^The task "a" asks a person: .* 1 task waits for it. "throughline (task retry [^"]+)"/.exec(need ?? '') ?? [];
+  // The hint is a command that runs.
+  expect((await home.here.run(...hint.replace('TEXT', 'Again.').split(' '))).stdout).toContain('a  asking');
+  const found = JSON.parse(await home.here.ok('task', 'plan', 'nightly', '--json'));
+  expect(found).toMatchObject({ id: 'nightly', state: 'needs_person', tasks: [{ name: 'a' }, { name: 'b' }] });
+  expect((await home.here.run('task', 'plan', 'weekly')).code).toBe(4);
+});
+
 test.each([
   [['task', 'run', 'x', '--file', 'y'], 'Give a goal or a file'],
   [['task', 'run', '--gate', 'x'], '"--gate" needs a goal'],

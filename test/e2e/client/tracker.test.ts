@@ -30,6 +30,26 @@ test('while a program has the lock, another one is refused', async () => {
   expect((await caller.post('/tracker/requests/req1/renew', { holder: second })).status).toBe(409);
 });
 
+test('earlier sessions are dormant, and an id that the agent never named is none of its sessions', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const [holder] = HOLDERS;
+  const request = async (requestId: string, named: object, sessionId: string) => {
+    await caller.ok('POST', '/tracker/requests', { requestId, agentId: 'agent456', holder, ...named });
+    await caller.ok('POST', `/tracker/requests/${requestId}/session`, { holder, sessionId });
+    await caller.ok('POST', `/tracker/requests/${requestId}/complete`, { holder });
+  };
+  await request('req1', { sessionId: 'mistyped' }, 'abc789');
+  await request('req2', { sessionId: null, current: true }, 'def012');
+  expect(await caller.ok('GET', '/tracker/agents/agent456')).toMatchObject({ sessionIds: ['abc789', 'def012'] });
+  expect((await caller.get('/tracker/sessions/mistyped')).status).toBe(404);
+  const { sessions } = await caller.ok('GET', '/conversations/agent456/sessions');
+  expect(sessions).toMatchObject([
+    { id: 'def012', state: 'dormant', parent: 'abc789' },
+    { id: 'abc789', state: 'dormant' },
+  ]);
+});
+
 test('a program that does not renew its lock loses it when it expires, and its later writes are refused', async () => {
   await using home = await ServedHome.start({ engine: { leaseMs: 1_000 } });
   const { caller } = home;

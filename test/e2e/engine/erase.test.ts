@@ -53,6 +53,28 @@ test('erasing leaves what agents wrote and reports where it is; with the sandbox
   expect((await run(tl.engine, 'other', 'Which codewords have you seen?')).reply).toContain('swordfish');
 });
 
+test('several processes that finish the same erasure at once delete the sandbox, and none of them fails', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  for (const key of ['first', 'second']) await run(tl.engine, key, SECRET);
+  const { id } = await tl.engine.conversation('first');
+  const { id: other } = await tl.engine.conversation('second');
+  for (let n = 0; n < 500; n += 1) {
+    const folder = join(home.sandboxes, id, 'work', `${n}`);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'file'), '');
+  }
+  await tl.engine.erase('first');
+  await tl.close();
+  const db = new DatabaseSync(home.file);
+  db.exec('UPDATE erasures SET sandbox = 1');
+  const left = db.prepare('SELECT 1 FROM erasures WHERE sandbox = 1');
+  const opened = await Promise.all([1, 2, 3].map(() => home.open()));
+  await Promise.all(opened.map((one) => one.close()));
+  expect([readdirSync(home.sandboxes), left.all()]).toEqual([[other], []]);
+  db.close();
+});
+
 test('an agent that is kept warm, here or in another process, is ended before its sandbox is deleted', async () => {
   await using home = new Home();
   const [tl, host] = await Promise.all([home.open(), home.host()]);

@@ -195,6 +195,39 @@ function withChangedQuestions(
 }
 type Question = Extract<AgentEvent, { type: 'permission' }>;
 
+test('what an agent asks after its turn was told to stop is not stored, and gets no answer', async () => {
+  await using home = new Home();
+  const answers: (string | null)[] = [];
+  const allow = { optionId: 'allow', name: 'Allow', kind: 'allow_once' } as const;
+  const late: Question = { type: 'permission', id: 'late', title: 'Late?', toolCall: {}, options: [allow] };
+  /** It asks when it was told to stop. */
+  const asksLate = (agent: Agent): Agent => ({
+    ...agent,
+    open: async (request) => {
+      const opened = await agent.open(request);
+      if (!opened.ok) return opened;
+      const { session } = opened;
+      const prompt = session.prompt.bind(session);
+      session.prompt = async function* (given) {
+        for await (const one of prompt(given)) {
+          if (given.signal.aborted) yield late;
+          yield one;
+        }
+      };
+      session.answer = (_, optionId) => void answers.push(optionId);
+      return opened;
+    },
+  });
+  const engine = await home.engine({ agent: asksLate });
+  await engine.ensure({ key: 'chat' });
+  const { turn } = await engine.submit('chat', '/say beginning\n/hang');
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  await engine.cancel(turn.id);
+  expect((await ended(engine, turn)).state).toBe('cancelled');
+  expect(answers).toEqual([null]);
+  expect(await engine.permissions()).toEqual([]);
+});
+
 test('a question whose options share an id is denied, and the agent gets no answer to it', async () => {
   await using home = new Home();
   const answers: (string | null)[] = [];

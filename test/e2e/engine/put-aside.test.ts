@@ -115,7 +115,17 @@ class AgentDouble {
     const no = { resume: false, load: false, list: false, rehydrate: false, noTools: false, rewind: false };
     this.agent = {
       name: 'double',
-      traits: async () => ({ version: '1', id: 'issued', ...no, position: false, images: false, window: 100_000 }),
+      traits: async () => ({
+        ...{
+          version: '1',
+          id: 'issued',
+          ...no,
+          position: false,
+          images: false,
+          window: 100_000,
+          windowFrom: 'setting',
+        },
+      }),
       open: async ({ signal }) => {
         this.opening = true;
         this.signals.push(signal);

@@ -58,7 +58,9 @@ describe('a conversation that does not exist', () => {
     await refusedWith('conflict', tl.engine.submit('new', 'Hello.', { agent: 'one', requestId: 'r-1' }));
     await refusedWith('invalid', tl.engine.submit('new', ' ', { agent: 'one' }));
     await refusedWith('invalid', tl.engine.submit('a\nb', 'Hello.', { agent: 'one' }), /control characters/);
-    await refusedWith('not_found', tl.engine.submit('new', 'Hello.', { agent: 'one', create: false }));
+    const refused = await tl.engine.submit('new', 'Hello.', { agent: 'one', create: false }).catch((error) => error);
+    expect(refused).toMatchObject({ code: 'not_found', hint: expect.stringContaining('"create": false') });
+    expect(refused.hint).not.toContain('creates a conversation');
     expect(keysOf(await tl.engine.list())).toEqual(['other']);
   });
 
@@ -163,6 +165,32 @@ test('pages of turns contain the replies; pages with large replies are shorter, 
   const replies = (turns: TurnView[]) => turns.map(({ id, reply }) => [id, reply]);
   expect(replies(back.flat())).toEqual(replies(pages.flat()));
   await tl.engine.cancel(turn.id);
+});
+
+test('a page of many turns ends with the one that reaches 8 MiB, in both directions', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await run(tl.engine, 'chat', '/say small');
+  const exported = await tl.engine.export('chat');
+  const [record] = exported.records;
+  if (record === undefined) throw new Error('There is no record.');
+  // 500 turns are read at a time.
+  const size = (n: number) => (n > 500 ? 1_500_000 : 15_000);
+  const records = Array.from({ length: 505 }, (_, index) => ({
+    ...record,
+    n: index + 1,
+    parts: [{ type: 'text' as const, text: 'x'.repeat(size(index + 1)) }],
+  }));
+  await tl.engine.import({ ...exported, records }, { key: 'large' });
+  const numbers = async (page: { after?: number; before?: 'end' }) => {
+    const turns = await tl.engine.turns('large', { ...page, limit: 1_000 });
+    return [turns[0]?.n, turns.at(-1)?.n];
+  };
+  expect(await numbers({})).toEqual([1, 501]);
+  expect(await numbers({ after: 501 })).toEqual([502, 505]);
+  const [first = 0, last] = await numbers({ before: 'end' });
+  expect(last).toBe(505);
+  expect(first).toBeGreaterThan(400);
 });
 
 test('a conversation is found by any session that it has used', async () => {

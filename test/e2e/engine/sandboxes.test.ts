@@ -165,11 +165,26 @@ test('a command runs in a sandbox that was opened by its name, and its size can 
   expect(await website.open()).toMatchObject({ name: 'website', state: 'ready', conversations: 0 });
   const ran = await website.exec(['/bin/sh', '-c', 'head -c 300000 /dev/zero > big; pwd; exit 3']);
   const { sandbox } = await website.show({ measure: true });
-  expect(ran).toMatchObject({ code: 3, output: join(home.sandboxes, sandbox.id, 'work') });
+  expect(ran).toMatchObject({ code: 3, stdout: `${join(home.sandboxes, sandbox.id, 'work')}\n`, cut: false });
   expect(sandbox.disk).toMatchObject({ copies: 0, at: expect.any(Number) });
   expect(sandbox.disk?.work).toBeGreaterThan(290_000);
   expect((await tl.sandboxes())[0]?.disk).toEqual(sandbox.disk);
   await refusedWith('invalid', website.exec([]), /must be a list/);
+});
+
+test('a command that takes too long is ended, and its result says so and has what it printed; a set-up that takes too long is refused', async () => {
+  await using home = new Home();
+  const tl = await home.open({ execMs: 1_000 });
+  await tl.sandbox('website').open();
+  const ran = await tl.sandbox('website').exec(['/bin/sh', '-c', 'echo begun; sleep 600']);
+  expect(ran).toMatchObject({ code: null, signal: 'SIGKILL', timedOut: true, stdout: 'begun\n', stderr: '' });
+  expect(await tl.sandbox('website').exec(['/bin/sh', '-c', 'kill -9 $$'])).toMatchObject({
+    ...{ code: null, signal: 'SIGKILL', timedOut: false },
+  });
+  await tl.close();
+  const slow = { sandbox: { setup: [step('slow', 'echo begun >> ran; sleep 600')] } };
+  const next = await home.open({ execMs: 500 }, home.with(slow));
+  await refusedWith('timed_out', next.sandbox('website').exec(['true']), /not ready after .* Nothing was run/);
 });
 
 test('sandboxes are measured one at a time, and each once although many calls ask for its size', async () => {
@@ -434,7 +449,7 @@ test('the sandbox of a worktree can be used and removed like any other, but not 
   const own = tl.sandbox((await chat.sandbox()).sandboxId);
   expect(await own.exec(['/bin/sh', '-c', 'cat one.txt; echo two > two.txt'])).toMatchObject({
     code: 0,
-    output: 'one',
+    stdout: 'one\n',
   });
   await refusedWith('refused', own.remove(), /commit/);
   await own.remove({ force: true });

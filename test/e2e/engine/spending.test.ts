@@ -81,16 +81,34 @@ test('a turn that spends more than is left is interrupted, and its reply so far 
   expect((await limited.engine.answerOf(turn.id)).reply).toContain('more');
 });
 
-test('a limit in money refuses prompts if the agent reports no cost', async () => {
+test.each(['conversationPerDay', 'ownerPerDay'])(
+  'a limit in money (%s) refuses an agent that reports no cost, by its name, and no other agent',
+  async (name) => {
+    await using home = new Home();
+    const agents = { mute: { adapter: 'scripted' }, open: { adapter: 'scripted' } } as const;
+    const { engine } = await home.open({}, { settings: { agents, limits: { [name]: '5 USD' } } });
+    await engine.ensure({ key: 'chat' });
+    const first = await run(engine, 'chat', '/usage 10 10', { agent: 'mute' });
+    expect(first.turn.usage).toMatchObject({ costMicros: 0, unreportedCosts: 1 });
+    await expect(engine.submit('chat', 'Hello.', { agent: 'mute' })).rejects.toMatchObject({
+      code: 'over_budget',
+      message: expect.stringContaining('the agent "mute" reports no cost'),
+      hint: expect.stringContaining('in tokens'),
+    });
+    for (const prompt of ['/usage 10 10 100', '/usage 10 10 100'])
+      expect((await run(engine, 'chat', prompt, { agent: 'open' })).turn.state).toBe('completed');
+  },
+);
+
+test('a turn that fails, or is cancelled, names no agent as one that reports no cost', async () => {
   await using home = new Home();
   const limited = await openWithLimits(home, { conversationPerDay: '5 USD' });
   await limited.engine.ensure({ key: 'chat' });
-  await run(limited.engine, 'chat', '/usage 10 10');
-  await expect(limited.engine.submit('chat', 'Hello.')).rejects.toMatchObject({
-    code: 'over_budget',
-    message: expect.stringContaining('reports no cost'),
-    hint: expect.stringContaining('in tokens'),
-  });
+  expect((await run(limited.engine, 'chat', '/fail')).turn.state).toBe('failed');
+  // Its process ended before it could report anything.
+  const died = await run(limited.engine, 'chat', '/say begun\n/die');
+  expect(died.turn).toMatchObject({ state: 'interrupted', usage: { costMicros: 0, unknownCosts: 1 } });
+  expect((await run(limited.engine, 'chat', '/usage 10 10 100')).turn.state).toBe('completed');
 });
 
 test('a conversation can have its own limit: it lowers that of the settings, can be changed, and is copied to a fork', async () => {

@@ -46,10 +46,10 @@ test.each(['this', 'another'])(
     const firstRead = Promise.withResolvers<void>();
     const watched = (store: Store): Store => ({
       ...store,
-      findPermission: async (...args) => {
-        const found = await store.findPermission(...args);
+      openPermissions: async (...args) => {
+        const open = await store.openPermissions(...args);
         firstRead.resolve();
-        return found;
+        return open;
       },
     });
     const engine = await home.engine({ store: watched }, NO_POLLING);

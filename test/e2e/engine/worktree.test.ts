@@ -26,7 +26,7 @@ test('two conversations on one repository do not see each other’s work until i
   });
   expect((await two.changes()).files).toEqual([]);
   const kept = await one.keepChanges({ commit: 'Add one', merge: true });
-  expect(kept).toEqual({ branch: `throughline/${id}`, commit: expect.any(String), merged: kept.commit });
+  expect(kept).toEqual({ branch: `throughline/${id}`, commit: expect.any(String), leftOut: [], merged: kept.commit });
   expect(git(cwd, 'log', '-1', '--format=%an: %s')).toBe('Ann: Add one');
   expect(existsSync(join(cwd, 'one.txt'))).toBe(true);
   await two.ask('/tool write two.txt');

@@ -9,7 +9,7 @@ test('the OpenAPI document marks a query parameter as required if, and only if, 
   await using home = await ServedHome.start();
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
   await home.caller.ok('POST', '/sandboxes', { name: 'chat' });
-  await home.caller.ok('POST', '/tasks', { plan: { name: 'chat', goal: 'hello' } });
+  await home.caller.ok('POST', '/tasks', { plan: { name: 'chat', goal: 'hello' }, requestId: 'chat' });
   const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' });
   await home.caller.finished(turn);
   const request = home.inProcess();

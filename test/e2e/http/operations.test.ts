@@ -94,7 +94,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   const website = await caller.ok('POST', '/sandboxes', { name: 'website' });
   expect(website).toMatchObject({ name: 'website', state: 'ready', conversations: 0 });
   expect(await caller.ok('POST', '/sandboxes/website/exec', { command: ['pwd'] })).toMatchObject({
-    ...{ code: 0, output: expect.stringContaining(website.id) },
+    ...{ code: 0, stdout: expect.stringContaining(website.id) },
   });
   expect((await caller.ok('GET', '/sandboxes/website?measure=true')).sandbox.disk).toMatchObject({ copies: 0 });
   expect(await caller.ok('POST', '/sandboxes/website/rest')).toMatchObject({ state: 'resting' });
@@ -471,7 +471,8 @@ test('an owner may have only four requests at once that work in sandboxes, and c
   const bob = caller.with({ [OWNER_HEADER]: 'bob' });
   await caller.ok('POST', '/conversations', { key: 'notes' });
   await caller.ok('POST', '/sandboxes', { name: 'website' });
-  const { output: work } = await caller.ok('POST', '/sandboxes/website/exec', { command: ['pwd'] });
+  const { stdout } = await caller.ok('POST', '/sandboxes/website/exec', { command: ['pwd'] });
+  const work = stdout.trim();
   const command = ['sh', '-c', 'touch begun.$$; while [ ! -e go ]; do sleep 0.05; done'];
   const running = Array.from({ length: 4 }, () => caller.post('/sandboxes/website/exec', { command }));
   await until(

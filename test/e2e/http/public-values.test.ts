@@ -55,7 +55,15 @@ const PUBLIC_SENT = { attempt: 1, rung: 'transcript', delivered: { from: 1, to: 
 const RECEIPT: Receipt = {
   ...{ turn: 4, attempt: 1, agent: 'claude', rung: 'transcript', sessionId: 's-2', carried: 3, dropped: 0 },
   ...{ unknownBefore: 2, condensed: 2, shortened: 1, leftOut: { outputs: 2, images: 1, files: 0 } },
-  ...{ delivered: 3, deliveredTokens: 40, unsettled: false, modelCalls: 0, usage: NO_USAGE, toolsRan: [] },
+  ...{
+    delivered: 3,
+    deliveredTokens: 40,
+    window: { tokens: 200_000, from: 'assumed' },
+    unsettled: false,
+    modelCalls: 0,
+    usage: NO_USAGE,
+    toolsRan: [],
+  },
   ...{ proof: 'counted', before: 'counted', after: null, lockWaits: { count: 0, ms: 0 }, ms: 7 },
   tried: [{ rung: 'resume', sessionId: 's-1', failure: 'its files are gone' }],
 };
@@ -255,7 +263,8 @@ test('a task is published without the fields that only the process needs that ru
       gate: null,
       milestone: null,
     },
-    ...{ agent: 'claude', sessions: 'kept', session: null, maxIterations: 3, budget: { costMicros: null, tokens: 9 } },
+    ...{ agent: 'claude', sessions: 'kept', session: null, newSession: null, maxIterations: 3 },
+    budget: { costMicros: null, tokens: 9 },
     ...{ after: [], retryInterrupted: 0, cwd: null, sandbox: null, permissions: 'deny', state: 'running' },
     progress: {
       ...{ conversation: 'c-1', ...STEP, tries: 0, retryOf: 't-0', feedback: { gate: GATE, person: null } },

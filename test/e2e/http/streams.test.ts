@@ -80,8 +80,11 @@ test('a reader that stops reading is disconnected, and gets every event once whe
   }
   const { lastSeq } = await caller.ok('GET', '/conversations/chat');
   const seqs: number[] = [];
-  const stalled = await rawReader(home, '/v1/conversations/chat/events', (data) => seqs.push(data.seq), home.socket);
-  stalled.socket.pause();
+  const stopAtFirst = ({ seq }: { seq: number }, socket: Socket) => {
+    seqs.push(seq);
+    if (seq === 1) socket.pause();
+  };
+  const stalled = await rawReader(home, '/v1/conversations/chat/events', stopAtFirst, home.socket);
   await until('the reader is disconnected', () => home.metrics.text().includes('readers_ended_total{why="slow"} 1'));
   expect(home.metrics.readers).toBe(0);
   stalled.socket.resume();

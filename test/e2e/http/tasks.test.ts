@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { tasks as operations } from '../../../src/wire/operations/tasks.ts';
 import { SERVED } from './support/caller.ts';
@@ -28,6 +29,10 @@ test('tasks are added, run by the server, followed and reported, and their usage
     state: 'done',
     progress: { spent: { inputTokens: 7 } },
   });
+  expect(await caller.ok('GET', '/plans/nightly')).toMatchObject({
+    ...{ id: 'nightly', state: 'settled', needs: [] },
+    tasks: [{ name: 'first', state: 'done', decision: { code: 'gate_passed' } }, { name: 'second' }],
+  });
   const report = await caller.ok('GET', '/tasks/first/report');
   expect(report).toMatchObject({ gates: [{ result: { verdict: 'pass' } }], decisions: [{ decision: 'done' }] });
   const { usage } = await caller.ok('GET', '/tasks/usage');
@@ -50,6 +55,59 @@ test('a task is cancelled and retried; an unknown task is a 404, and an invalid 
   expect([...SERVED].toSorted()).toEqual(Object.keys(operations).toSorted());
 });
 
+test.each([
+  ['asks', '/fail agent_failed', 'The task "second" asks a person: Its turn failed:', '--say TEXT'],
+  ['has failed', '/usage 7 5', 'The task "second" has failed: The budget of 5 tokens is spent:', '--budget AMOUNT'],
+])(
+  'a client that waits for a plan is told as soon as its middle task %s, and what to do',
+  async (_, goal, message, how) => {
+    await using home = await ServedHome.start();
+    const { caller } = home;
+    const plan = [
+      { name: 'first', goal: `/await ${home.path}/go` },
+      { name: 'second', goal, after: 'first', gate: 'false', budget: '5 tokens' },
+      { name: 'third', goal: 'x', after: ['second'] },
+    ];
+    const { tasks } = await caller.ok('POST', '/tasks', { plan, requestId: 'nightly' });
+    const { id } = tasks[1];
+    expect(await caller.ok('GET', '/plans/nightly?wait=1')).toMatchObject({ state: 'running', needs: [] });
+    const begun = performance.now();
+    const waiting = caller.ok('GET', '/plans/nightly?wait=60');
+    writeFileSync(`${home.path}/go`, '');
+    const over = await waiting;
+    expect(performance.now() - begun).toBeLessThan(55_000);
+    expect(over).toMatchObject({
+      state: 'needs_person',
+      needs: [
+        { taskId: id, message: expect.stringContaining(message), hint: expect.stringContaining(`${id} ${how}"`) },
+      ],
+      tasks: [{ state: 'done' }, { name: 'second' }, { name: 'third', state: 'waiting' }],
+    });
+    expect(over.needs[0].message).toContain('1 task waits for it.');
+    // The client cancels what waits, as the hint says, and the plan is over.
+    await caller.ok('POST', `/tasks/${id}/cancel`);
+    await caller.ok('POST', '/tasks/third/cancel');
+    expect(await caller.ok('GET', '/plans/nightly?wait=60')).toMatchObject({ state: 'settled', needs: [] });
+  },
+);
+
+test('the plan of another owner, and an unknown one, are a 404', async () => {
+  await using home = await ServedHome.start();
+  await home.caller.ok('POST', '/tasks', { plan: { goal: 'x' }, requestId: 'nightly' });
+  const { caller: other } = await home.key('ann', ['read']);
+  for (const [caller, id] of [
+    [other, 'nightly'],
+    [home.caller, 'daily'],
+  ] as const) {
+    const answer = await caller.ask('GET', `/plans/${id}?wait=30`);
+    expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
+      404,
+      'not_found',
+      `There is no plan "${id}".`,
+    ]);
+  }
+});
+
 test('a relative directory is refused, because the caller does not know the working directory of the server', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
@@ -69,6 +127,9 @@ test('a command, a directory, a native session and a parallel limit need more th
   }
   const parallel = { tasks: [{ goal: 'x' }], parallel: 1_000 }; // this limit is for all owners
   expect((await prompter.ask('POST', '/tasks', { plan: parallel })).status).toBe(403);
+  // The id of a new session names nothing that exists, so it needs no more, as with a prompt.
+  const issued = await prompter.ask('POST', '/tasks', { plan: { goal: 'x', newSession: 's' } });
+  expect([issued.status, issued.body.code]).toEqual([422, 'refused']);
   const gate = { agent: 'scripted' };
   const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x', gate } });
   expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);

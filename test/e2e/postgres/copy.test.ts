@@ -120,6 +120,7 @@ function copies(): void {
     const ended = await home.run('store', 'copy', `sqlite:${file}`, url());
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^copied: 7 conversations, /) });
     expect(ended.stderr).toMatch(/7 conversations with files at .*: they continue only there/);
+    await home.ok('store', 'reopen', `sqlite:${file}`);
     const before = await everythingAt(openAt(file));
     expect(await everythingAt(openPostgresStore({ url: url() }))).toEqual(before);
     expect(before.found).not.toEqual([]);
@@ -148,6 +149,7 @@ function copies(): void {
     onPostgres.running.kill('SIGTERM');
     await onPostgres.running.ended;
     expect(await copy(url(), `sqlite:${back}`)).toMatchObject({ complete: true, conversations: 7 });
+    await home.ok('store', 'reopen', url());
     expect(await everythingAt(openAt(back))).toEqual(await everythingAt(openPostgresStore({ url: url() })));
     expect(await home.ok('send', 'notes', 'Which codewords have you seen?', '--store', `sqlite:${back}`)).toContain(
       'osprey',
@@ -182,6 +184,7 @@ function copies(): void {
       }
       expect(await copy(from, to)).toMatchObject({ complete: true, conversations: 2, turns: 2 });
     }
+    for (const moved of [`sqlite:${file}`, url()]) await home.ok('store', 'reopen', moved);
     expect(await everythingAt(openAt(back))).toEqual(await everythingAt(openAt(file)));
     expect(await home.ok('send', 'a', 'Which codewords have you seen?', '--store', url())).toContain('wren');
   });
@@ -211,6 +214,66 @@ function copies(): void {
     expect(await refusal(url(), `sqlite:${file}3`)).toBe('The store is a copy that was not finished.');
     expect(await copy(sqlite, url())).toMatchObject({ complete: true });
     expect(await refusal(sqlite, url())).toBe('The target is a copy of this store that was finished before.');
+  });
+
+  test('after a complete copy the source is refused, until it is reopened, and the copied store is named', async () => {
+    await home.ok('send', 'a', 'The codeword is osprey');
+    await copy(join(home.path, 'home'), url());
+    // The store is named without a password, and another spelling of the file does not help.
+    const named = `--store '?postgres://throughline@`;
+    for (const args of [
+      ['list'],
+      ['send', 'a', 'more'],
+      ['doctor'],
+      ['list', '--store', `sqlite:${home.path}/./home/throughline.db`],
+    ]) {
+      const { code, stderr } = await home.run(...args);
+      expect(code).toBe(2);
+      expect(stderr).toMatch(new RegExp(`was copied to postgres:[\\s\\S]*${named}[\\s\\S]*throughline store reopen`));
+    }
+    const { stderr } = await home.run('serve', '--port', '0');
+    expect(stderr).toContain('was copied to postgres:');
+    const elsewhere = await postgres().database();
+    const third = await home.run('store', 'copy', `sqlite:${file}`, postgres().url(elsewhere));
+    expect(third).toMatchObject({ code: 2, stderr: expect.stringContaining('was copied to postgres:') });
+    expect(await home.ok('send', 'a', 'Which codewords have you seen?', '--store', url())).toContain('osprey');
+
+    // A backup of the old data is a store of its own.
+    const saved = join(home.path, 'saved.db');
+    await home.ok('backup', saved);
+    const other = join(home.path, 'other');
+    await home.ok('restore', saved, '--home', other);
+    expect(await home.lines('list', '--home', other)).toMatchObject([{ key: 'a', head: 1 }]);
+
+    const reopened = await home.ok('store', 'reopen', join(home.path, 'home'));
+    expect(reopened).toContain('continues separately');
+    expect(await home.lines('list')).toMatchObject([{ key: 'a', head: 1 }]);
+    expect(await home.ok('store', 'reopen', join(home.path, 'home'))).toContain('It was not copied to another store.');
+  });
+
+  test('a copy that is killed right before its end leaves both stores refused, and the same command completes it', async () => {
+    const sqlite = `sqlite:${file}`;
+    await home.ok('send', 'a', 'The codeword is osprey');
+    const open = new DatabaseSync(file);
+    open.prepare('SELECT count(*) FROM turns').get();
+    expect(await copy(sqlite, url())).toMatchObject({ complete: false });
+    open.close();
+    expect(await home.lines('list'), 'a copy that is not complete leaves no mark').toHaveLength(1);
+    // Nothing has changed since, so the first change waits for this lock: it is the end of the copy, after the mark of the source.
+    const other = await postgres().connect(database);
+    await other.query('BEGIN; LOCK TABLE leases IN SHARE MODE');
+    const killed = home.start(['store', 'copy', sqlite, url()]);
+    await until(
+      'the copy waits for the lock',
+      async () => (await rows("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'relation'")).length > 0,
+    );
+    killed.kill('SIGKILL');
+    await killed.ended;
+    await other.end();
+    expect((await home.run('list')).stderr).toContain('was copied to postgres:');
+    expect((await home.run('list', '--store', url())).stderr).toContain('a copy that was not finished');
+    expect(await copy(sqlite, url())).toMatchObject({ complete: true });
+    expect(await home.lines('list', '--store', url())).toMatchObject([{ key: 'a', head: 1 }]);
   });
 
   test('copies 100,000 events there and back', async (context) => {

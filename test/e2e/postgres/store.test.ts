@@ -123,6 +123,7 @@ function store(): void {
     const latin = await postgres().database(`OWNER ${role} ENCODING LATIN1 TEMPLATE template0`);
     const wrong: readonly (readonly [string, RegExp])[] = [
       [urlWith(`${secret}x`), /wrong user or password/],
+      [postgres().url(empty, role), /demands a password[\s\S]*PGPASSWORD[\s\S]*~\/\.pgpass/],
       [urlWith(secret), /may not create or write the tables/],
       [urlWith(secret, 'no_such'), /no such database/],
       [urlWith(secret, latin), /encoding LATIN1, and needs UTF8/],

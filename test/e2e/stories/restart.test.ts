@@ -323,6 +323,16 @@ test('the receipt of a replay that failed has its cost and the tools that it ran
   expect((await chat.summary()).usage.modelCalls - usage.modelCalls).toBe(1);
 });
 
+test('the receipt of a replay whose agent died has the cost of that as unknown', async () => {
+  await using home = new Home({ claude: FORGETFUL });
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await refusedWith('agent_died', chat.ask('/say half of it\n/die'));
+  const { receipt } = await run(tl.engine, 'chat', WHICH_CODEWORDS, REPLAY);
+  expect(receipt).toMatchObject({ rung: 'none', usage: { costMicros: 0, unknownCosts: 1 } });
+  expect((await chat.summary()).usage).toMatchObject({ unknownCosts: 2 });
+});
+
 /** An engine whose agents block at the third prompt of a session until it is aborted. `opened`: all sessions. `third`: resolves at the block. */
 async function engineThatBlocksAtThird(home: Home) {
   const opened: AgentSession[] = [];

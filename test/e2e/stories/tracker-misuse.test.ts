@@ -141,6 +141,7 @@ describe('a session id', () => {
     const [ann, bob] = [tl.as('ann').tracker(), tl.as('bob').tracker()];
     for (const tracker of [ann, bob]) {
       await tracker.trackRequest('req1', 'agent456', '1');
+      await tracker.updateRequestSession('req1', '1');
       await tracker.completeRequest('req1');
     }
     await bob.trackRequest('req2', 'agent456', '1');
@@ -152,6 +153,7 @@ describe('a session id', () => {
     await using home = new Home();
     const { tracker } = await openTracker(home);
     await tracker.trackRequest('req1', 'agent456', '1');
+    await tracker.updateRequestSession('req1', '1');
     await tracker.completeRequest('req1');
     await refusedWith('conflict', tracker.trackRequest('req2', 'agent789', '1'), /another of your conversations/);
     await refusedWith('conflict', tracker.trackRequest('req2', null, '1'), /another of your conversations/);

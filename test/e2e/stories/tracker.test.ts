@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
@@ -74,6 +75,89 @@ test('a session that rotates is the agent’s session from then on, and the hist
   expect(await tl.engine.summary('agent456')).toMatchObject({ contexts: 2, sessions: 2, usage: { inputTokens: 30 } });
 });
 
+test('of the sessions of an agent only the one that its open request uses is live', async () => {
+  await using home = new Home();
+  const { tl, tracker } = await openTracker(home);
+  const states = async () =>
+    (await tl.engine.sessions('agent456')).map(({ id, state }) => `${id} ${state}`).toReversed();
+  for (const [requestId, sessionId] of [
+    ['req1', 'abc789'],
+    ['req2', 'def012'],
+    ['req3', 'ghi345'],
+  ] as const) {
+    await tracker.trackRequest(requestId, 'agent456', null, { current: true });
+    await tracker.updateRequestSession(requestId, sessionId);
+    if (requestId === 'req3') expect(await states()).toEqual(['abc789 dormant', 'def012 dormant', 'ghi345 live']);
+    await tracker.completeRequest(requestId);
+  }
+  expect(await states()).toEqual(['abc789 dormant', 'def012 dormant', 'ghi345 dormant']);
+  const { sessions } = await tl.engine.show('agent456');
+  expect(sessions.map(({ id, parent }) => [id, parent])).toEqual([
+    ['abc789', null],
+    ['def012', 'abc789'],
+    ['ghi345', 'def012'],
+  ]);
+});
+
+test('sessions that an earlier version left live are ended when the next request takes the lock', async () => {
+  await using home = new Home();
+  const { tl, tracker } = await openTracker(home);
+  for (const sessionId of ['abc789', 'def012']) {
+    await tracker.trackRequest(`in ${sessionId}`, 'agent456', null, { current: true });
+    await tracker.updateRequestSession(`in ${sessionId}`, sessionId);
+    await tracker.completeRequest(`in ${sessionId}`);
+  }
+  const database = new DatabaseSync(home.file);
+  database.exec("UPDATE sessions SET state = 'live' WHERE id = 'abc789'");
+  database.close();
+  await tracker.trackRequest('req3', 'agent456', null, { current: true });
+  expect((await tl.engine.sessions('agent456')).map(({ id, state }) => `${id} ${state}`).toReversed()).toEqual([
+    'abc789 dormant',
+    'def012 live',
+  ]);
+});
+
+test('an id that only the caller passed is no session of the agent until the agent has named it', async () => {
+  await using home = new Home();
+  const { tl, tracker } = await openTracker(home);
+  expect(await tracker.trackRequest('req1', 'agent456', 'mistyped')).toMatchObject({
+    status: 'pending',
+    sessionId: null,
+  });
+  expect(await tracker.getAgentSession('agent456')).toBeNull();
+  expect(await tracker.getSession('mistyped')).toBeNull();
+  await tracker.updateRequestSession('req1', 'abc789');
+  await tracker.completeRequest('req1');
+  await tracker.trackRequest('req2', 'agent456', 'mistyped');
+  expect(await tracker.getAgentSession('agent456')).toBe('abc789');
+  expect(await tracker.failRequest('req2')).toMatchObject({ status: 'failed', sessionId: null });
+  expect(await tracker.sessionHistory('agent456')).toEqual(['abc789']);
+  expect(await tl.engine.turns('agent456')).toMatchObject([
+    { sessionId: 'abc789', options: { session: 'mistyped' } },
+    { sessionId: null, options: { session: 'mistyped' } },
+  ]);
+  // An id that the agent names is its session, also if the caller passed it.
+  await tracker.trackRequest('req3', 'agent456', 'from before');
+  await tracker.updateRequestSession('req3', 'from before');
+  await tracker.completeRequest('req3');
+  expect(await tracker.sessionHistory('agent456')).toEqual(['abc789', 'from before']);
+});
+
+test('an earlier session that the caller passes becomes the current one again when the agent names it', async () => {
+  await using home = new Home();
+  const { tracker } = await openTracker(home);
+  for (const sessionId of ['abc789', 'def012']) {
+    await tracker.trackRequest(`in ${sessionId}`, 'agent456', null, { current: true });
+    await tracker.updateRequestSession(`in ${sessionId}`, sessionId);
+    await tracker.completeRequest(`in ${sessionId}`);
+  }
+  expect(await tracker.trackRequest('req3', 'agent456', 'abc789')).toMatchObject({ status: 'pending' });
+  expect(await tracker.getAgentSession('agent456')).toBe('def012');
+  await tracker.updateRequestSession('req3', 'abc789');
+  await tracker.completeRequest('req3');
+  expect(await tracker.sessionHistory('agent456')).toEqual(['abc789', 'def012', 'abc789']);
+});
+
 test('two requests that were tracked without a session and report the same one share it', async () => {
   await using home = new Home();
   const { tl, tracker } = await openTracker(home);
@@ -86,6 +170,7 @@ test('two requests that were tracked without a session and report the same one s
     await tracker.completeRequest(requestId);
   }
   expect(await tracker.sessionHistory('agent456')).toEqual(['abc789']);
+  expect((await tl.engine.turns('agent456')).map(({ sent }) => sent?.rung)).toEqual(['new', 'resume']);
   expect(await tl.engine.summary('agent456')).toMatchObject({ contexts: 2, sessions: 1, changes: 0 });
 });
 
@@ -230,7 +315,7 @@ test('the prompt of a request is shown from the start, and is kept when its prog
   expect(await tracker.getRequest('req1')).toMatchObject({ status: 'failed', prompt: blocks });
   await tracker.failRequest('req2');
   expect((await tl.engine.show('agent456')).turns).toMatchObject([
-    { state: 'interrupted', prompt: blocks },
+    { state: 'interrupted', prompt: blocks, usage: { costMicros: 0, unknownCosts: 1 } },
     { state: 'failed', prompt: [{ text: 'Again.' }] },
   ]);
   expect((await tl.engine.export('agent456')).records.map((record) => record.prompt)).toMatchObject([

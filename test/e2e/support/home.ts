@@ -53,7 +53,7 @@ export class Home {
     const settings = this.#settings();
     const onBug = (error: unknown) => this.#bugs.push(error);
     const tl = await openAsChosen(
-      { home: this.path, settings, engine: { ...ASKING, ...engine }, onBug, ...more },
+      { settings, engine: { ...ASKING, ...engine }, onBug, ...more, home: more.home ?? this.path },
       onBug,
     );
     this.#opened.push(tl);

@@ -1,10 +1,11 @@
+import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { compose } from '../../../src/compose.ts';
 import { SPENT, type Update } from '../../../src/core/turn/update.ts';
 import type { AgentSession } from '../../../src/ports/agent.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
-import { until } from '../support/conversations.ts';
+import { refusedWith, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only, promptsOf, reportLine } from './support.ts';
 
@@ -13,6 +14,24 @@ test('a task without a gate is done after its first turn', async () => {
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: 'Say hello.' }));
   expect(task).toMatchObject({ state: 'done', progress: { turns: 1, decision: { code: 'no_gate' } } });
+});
+
+test('a program that waits for a plan is told as soon as nothing of it runs any more', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { tasks } = await tl.tasks.add([
+    { name: 'a', goal: `/await ${home.path}/go` },
+    { name: 'b', goal: '/fail agent_failed', after: 'a' },
+    { name: 'c', goal: 'x', after: 'b' },
+  ]);
+  const plan = tasks[0]?.planId ?? '';
+  expect(await tl.tasks.plan(plan)).toMatchObject({ id: plan, state: 'running' });
+  expect(await tl.tasks.plan(plan, { signal: AbortSignal.timeout(1), waitMs: 50 })).toMatchObject({ state: 'running' });
+  const waiting = tl.tasks.plan(plan, { waitMs: 60_000 });
+  writeFileSync(`${home.path}/go`, '');
+  expect(await waiting).toMatchObject({ state: 'needs_person', needs: [{ taskId: tasks[1]?.id }] });
+  await refusedWith('not_found', tl.as('ann').tasks.plan(plan), /no plan/);
+  await refusedWith('invalid', tl.tasks.plan(plan, { waitMs: -1 }), /"waitMs" must be/);
 });
 
 test('a task fails when its turns are used up', async () => {
@@ -130,6 +149,7 @@ test('a task with a budget in USD asks a person if its agent reports no cost', a
   const tl = await home.open();
   const task = only(await tl.tasks.run({ goal: 'x', gate: 'false', budget: '$1' }));
   expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'cost_unknown' } } });
+  expect(task.progress.decision?.reason).toContain('the agent "scripted" reports no cost');
 });
 
 test('a task with a budget in USD asks a person if its judge reports no cost, even if its agent does', async () => {
@@ -166,8 +186,11 @@ test('after an interrupted turn the task asks a person, who can retry it with a 
 test('an interrupted turn is retried as often as the task allows, and each retry refers to the turn before it', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const task = only(await tl.tasks.run({ goal: '/tool write x\n/die', retryInterrupted: 2 }));
-  expect(task).toMatchObject({ state: 'asking', progress: { turns: 3, iteration: 1, tries: 2 } });
+  // That the cost of a turn is unknown does not stop the task.
+  const task = only(await tl.tasks.run({ goal: '/tool write x\n/die', retryInterrupted: 2, budget: '$1' }));
+  expect(task).toMatchObject({
+    ...{ state: 'asking', progress: { turns: 3, iteration: 1, tries: 2, spent: { costMicros: 0, unknownCosts: 3 } } },
+  });
   const { decisions } = await tl.tasks.report(task.id);
   expect(decisions.map(reportLine)).toEqual([
     'retry turn_interrupted',

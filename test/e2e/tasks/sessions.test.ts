@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
@@ -91,6 +91,65 @@ test.each(['kept', 'fresh', 'blank'] as const)(
     expect(await sessionsOf(tl, again)).toEqual([null]);
   },
 );
+
+test('the first turn of a task opens its session with the id that the caller chose, and later turns resume it', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const tl = await home.open({ maxWarm: 0 });
+  const task = only(await tl.tasks.run({ ...goalWith('goal'), gate: GATE, newSession: 'task-1' }));
+  expect(task).toMatchObject({ state: 'done', newSession: 'task-1', sessions: 'kept', progress: { turns: 3 } });
+  expect(await sessionsOf(tl, task)).toEqual(['task-1', 'task-1', 'task-1']);
+  expect((await codewordsByTurn(tl, task)).at(-1)).toEqual(expect.arrayContaining(['goal', 'gate-1', 'gate-2']));
+  const receipts = await tl.engine.receipts(task.progress.conversationId ?? '');
+  expect(receipts.map(({ rung }) => rung)).toEqual(['new', 'resume', 'resume']);
+  // It is chosen once: neither another task nor a prompt can have it.
+  await refusedWith('refused', tl.tasks.add({ goal: 'x', newSession: 'task-1' }), /"task-1" was used before/);
+  const next = only(await tl.tasks.run(goalWith('next')));
+  expect(await sessionsOf(tl, next)).not.toContain('task-1');
+});
+
+test('a task whose turn was cut off after its session was opened goes on in that session', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const host = await home.host();
+  const goal = `The codeword is amber.\n/say begun\n/await ${home.path}/go\n${WHICH_CODEWORDS}`;
+  const { tasks } = await host.tasks.add({ goal, newSession: 'task-1', retryInterrupted: 1 });
+  const { id } = only(tasks);
+  const heard = "SELECT no FROM events WHERE kind = 'turn.update' AND payload LIKE '%begun%'";
+  await until('the agent works on the prompt', () => home.query(heard).length > 0);
+  await host.kill();
+  writeFileSync(`${home.path}/go`, '');
+  const tl = await home.open();
+  await tl.tasks.resume();
+  const done = only(await tl.tasks.waitFor([id]));
+  expect(done).toMatchObject({ state: 'done', progress: { turns: 2 } });
+  expect(await sessionsOf(tl, done)).toEqual(['task-1', 'task-1']);
+});
+
+test('the id of a new session is refused at submission for an agent that issues ids, or that cannot reopen a session', async () => {
+  await using home = new Home({ issues: {}, takes: { ids: 'assigned' }, forgets: { ids: 'assigned', resume: 'none' } });
+  const tl = await home.open();
+  const plan = (agent: string) => [
+    { goal: 'x', agent: 'takes' },
+    { goal: 'y', agent, newSession: 'task-1' },
+  ];
+  await refusedWith('refused', tl.tasks.add(plan('issues')), /\[1\]\.newSession: The agent "issues" issues the ids/);
+  await refusedWith('refused', tl.tasks.add(plan('forgets')), /\[1\]\.newSession: forgets cannot reopen a session/);
+  await refusedWith('invalid', tl.tasks.add({ goal: 'x', agent: 'takes', newSession: ' ' }), /newSession/);
+  expect(await tl.tasks.list()).toEqual([]);
+});
+
+test('if the agent already has a session with the chosen id, the task asks, and nothing of that session is used', async () => {
+  await using home = new Home({ claude: { dir: '../../storage', ids: 'assigned' } });
+  const session = await createSession(join(home.sandboxes, 'storage'));
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ ...goalWith('new'), newSession: session }));
+  expect(task).toMatchObject({ state: 'asking', progress: { decision: { code: 'turn_failed' } } });
+  expect(task.progress.decision?.reason).toContain('the agent already has a session with this id');
+  await tl.tasks.retry(task.id);
+  const again = only(await tl.tasks.waitFor([task.id]));
+  expect(again).toMatchObject({ state: 'asking', progress: { decision: { code: 'turn_failed' } } });
+  expect(again.progress.decision?.reason).toContain('Choose another one (for a task: add the task again).');
+  expect(await sessionsOf(tl, task)).toEqual([null, null]);
+});
 
 /** Creates a session of the agent without Throughline. Its codeword is "old". */
 async function createSession(dir: string): Promise<string> {

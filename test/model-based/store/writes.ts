@@ -56,6 +56,7 @@ function receiptOf({ turn, attempt }: { turn: string; attempt: number }, convers
     ...NOTHING_OMITTED,
     ...proofs,
     unknownBefore: null,
+    window: null,
     unsettled: false,
     usage: NO_USAGE,
     toolsRan: [],

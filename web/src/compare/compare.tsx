@@ -80,7 +80,7 @@ function Side({ name, label, session, sessions, turns, choose }: SideProps) {
 }
 
 function SessionFacts({ session, share }: { session: Session; share: Share }) {
-  const { read, written, cost } = amountsOf(session.usage);
+  const { read, written } = amountsOf(session.usage);
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Agent', session.agent],
     ['State', session.state],
@@ -91,7 +91,7 @@ function SessionFacts({ session, share }: { session: Session; share: Share }) {
     ['Dropped', session.dropped === 0 ? 'none' : turns(session.dropped)],
     ['Condensed', session.condensedTo === 0 ? 'none' : `up to turn ${session.condensedTo}`],
     ['Tokens in / out', `${shownCount(read)} / ${shownCount(written)}`],
-    ['Cost', shownCost(cost)],
+    ['Cost', shownCost(session.usage)],
   ];
   return <Facts facts={facts} className="grid-cols-[auto_1fr] gap-x-4" />;
 }

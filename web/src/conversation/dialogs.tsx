@@ -8,6 +8,7 @@ import { Choice, Confirm, Dialog } from '../ui/dialog.tsx';
 import { CliLine, CopyButton, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
+import { nameOf } from '../ui/state.tsx';
 import { chainVerdict } from './standing.ts';
 
 /** Replaces the title while it is edited. */
@@ -88,7 +89,7 @@ export function EraseDialog({ onClose }: { onClose(): void }) {
   const discard = hasWorktree && wantsDiscard;
   const options = [sandbox && ' --sandbox', discard && ' --discard'].filter(Boolean).join('');
   const [, go] = useLocation();
-  const name = conversation?.title || conversation?.key || 'this conversation';
+  const name = conversation === null ? 'this conversation' : nameOf(conversation, 'this conversation');
   const run = async () => {
     const { remains } = await erase({ sandbox, discard });
     go('~/');

@@ -7,7 +7,7 @@ import { useMay } from '../data/session.ts';
 import { usePanel } from '../panel/panel.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { StateMark } from '../ui/state.tsx';
+import { nameOf, StateMark } from '../ui/state.tsx';
 import { type Shown, useConversationActions } from './conversation-actions.ts';
 import { EraseDialog, TitleField, VerifyDialog } from './dialogs.tsx';
 import { stateNow } from './standing.ts';
@@ -50,7 +50,7 @@ export function Header() {
 function Title({ onRename }: { onRename(): void }) {
   const conversation = useConversation((state) => state.conversation);
   const may = useMay('prompt');
-  const name = conversation?.title || conversation?.key || 'Untitled';
+  const name = conversation === null ? 'Untitled' : nameOf(conversation);
   return (
     <div className="group flex min-w-0 flex-1 items-center gap-1">
       <h1 className="min-w-0 truncate text-sm font-semibold" title={name} onDoubleClick={() => may && onRename()}>

@@ -7,6 +7,7 @@ import { Confirm } from '../ui/dialog.tsx';
 import { CliLine } from '../ui/notes.tsx';
 import { say } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
+import { nameOf } from '../ui/state.tsx';
 
 /** Why no process runs the conversation, and what can be done. `move`: null if it cannot be moved here. */
 export function StrandedNote({ move }: { move: Action | null }) {
@@ -35,7 +36,7 @@ export function StrandedNote({ move }: { move: Action | null }) {
 export function MoveDialog({ onClose }: { onClose(): void }) {
   const { move } = useVerbs();
   const conversation = useConversation((state) => state.conversation);
-  const name = conversation?.title || conversation?.key || 'This conversation';
+  const name = conversation === null ? 'This conversation' : nameOf(conversation, 'This conversation');
   const run = async () => {
     await move();
     say('Moved. It continues here with the next prompt.', 'good');

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react';
 import type { Conversation } from 'throughline/client';
 import { readPreference, usePreference, writePreference } from '../data/preferences.ts';
 import { say } from '../ui/say.ts';
+import { nameOf } from '../ui/state.tsx';
 import type { InboxSections, Need } from './sections.ts';
 
 /** A notification. */
@@ -46,10 +47,6 @@ const ENDS: Readonly<Record<string, string>> = { idle: 'is done', failed: 'faile
 function endNotice(row: Conversation): Notice {
   const title = `${nameOf(row)} ${ENDS[row.state] ?? 'has ended'}`;
   return { id: `${row.id} ${row.lastSeq}`, title, body: row.lastAgent ?? '', path: `/c/${row.id}` };
-}
-
-function nameOf({ title, key }: Conversation): string {
-  return title || key || 'A conversation';
 }
 
 const WANTED = 'notify';

@@ -1,14 +1,19 @@
 import type { TurnOutline } from 'throughline/client';
 import { expect, test } from 'vitest';
 import { NO_USAGE } from '../../../src/core/turn/usage.ts';
-import { amountsOf, isKnown, pointsOf } from './amounts.ts';
+import { amountsOf, pointsOf, shownCost } from './amounts.ts';
 
 test('usage that was not reported is unknown, not zero', () => {
-  expect(isKnown(NO_USAGE)).toBe(false);
   expect(amountsOf(NO_USAGE)).toEqual({ read: null, written: null, cached: null, calls: null, cost: null });
   const usage = { ...NO_USAGE, inputTokens: 5, cacheReadTokens: 20, outputTokens: 2, modelCalls: 1 };
   expect(amountsOf(usage)).toEqual({ read: 25, written: 2, cached: 20, calls: 1, cost: null });
   expect(amountsOf({ ...usage, costMicros: 1500 }).cost).toBe(0.0015);
+});
+
+test('a sum of costs says how many turns it lacks', () => {
+  expect(shownCost(NO_USAGE)).toBe('–');
+  expect(shownCost({ ...NO_USAGE, unknownCosts: 1 })).toBe('1 turn unknown');
+  expect(shownCost({ ...NO_USAGE, costMicros: 700_000, unknownCosts: 2 })).toBe('0.70 USD + 2 turns unknown');
 });
 
 test('a seam is where another session answers, and turns without a session are left out', () => {

@@ -1,5 +1,5 @@
 import type { TurnOutline, Usage } from 'throughline/client';
-import { tokensOf } from '../../../src/core/limits/budget.ts';
+import { costText, tokensOf } from '../../../src/core/limits/budget.ts';
 import { count } from '../ui/time.tsx';
 
 /** The usage as the page shows it; null: the agent did not report it. */
@@ -8,12 +8,12 @@ export interface Amounts {
   readonly written: number | null;
   readonly cached: number | null;
   readonly calls: number | null;
-  /** In US dollars. */
+  /** In US dollars, as far as it is known. */
   readonly cost: number | null;
 }
 
 /** Whether the agent has reported its usage. If not, all values are zero. */
-export function isKnown(usage: Usage): boolean {
+function isKnown(usage: Usage): boolean {
   return tokensOf(usage) > 0 || usage.modelCalls > 0 || usage.costMicros > 0;
 }
 
@@ -33,8 +33,8 @@ export function shownCount(amount: number | null): string {
   return amount === null ? '–' : count(amount);
 }
 
-export function shownCost(dollars: number | null): string {
-  return dollars === null ? '–' : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+export function shownCost(usage: Usage): string {
+  return costText(usage) ?? '–';
 }
 
 /** The values of all turns, in columns for the plot. */

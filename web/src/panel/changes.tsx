@@ -1,9 +1,11 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { type Engine, ThroughlineError } from 'throughline/client';
+import { quotedPath } from '../../../src/core/input/visible.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { SafeText } from '../ui/safe-text.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { linesOf } from './patch.ts';
 import { Worktree } from './worktree.tsx';
@@ -80,11 +82,12 @@ function useChanges(id: string, may: boolean, head: number) {
   return { ...state, look: () => ask(asked + 1) };
 }
 
-function File({ file: { path, change, added, removed, patch } }: { file: ChangedFile }) {
+function File({ file: { path: raw, change, added, removed, patch } }: { file: ChangedFile }) {
+  const path = quotedPath(raw);
   const name = (
     <span className="flex min-w-0 flex-1 items-baseline gap-2">
       <span className="min-w-0 flex-1 truncate font-mono text-xs" title={path}>
-        {path}
+        <SafeText text={path} as="code" />
       </span>
       <span className="text-xs text-muted">{change === 'untracked' ? 'new' : change}</span>
       {added !== null && <span className="text-xs text-good tabular-nums">+{added}</span>}
@@ -134,7 +137,9 @@ function Patch({ patch, path }: { patch: string; path: string }) {
         <div key={String(index)} className={`flex w-max min-w-full ${LOOKS[kind]}`}>
           <span className="w-10 shrink-0 pr-2 text-right text-faint select-none">{number}</span>
           <span className="w-4 shrink-0 select-none">{SIGNS[kind]}</span>
-          <span className="whitespace-pre">{text}</span>
+          <span className="whitespace-pre">
+            <SafeText text={text} as="code" />
+          </span>
         </div>
       ))}
     </section>

@@ -6,7 +6,7 @@ import { useConversation, useConversationStore } from '../data/conversation/use-
 import { Empty, ErrorNote, Facts, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 
-import { type Amounts, amountsOf, isKnown, pointsOf, shownCost, shownCount } from './amounts.ts';
+import { amountsOf, pointsOf, shownCost, shownCount } from './amounts.ts';
 import { Plot } from './plot.tsx';
 
 /** The usage of the conversation, by turn and by session. What was not reported is shown as –, not as zero. */
@@ -48,7 +48,7 @@ export function UsageTab() {
         </thead>
         <tbody>
           {sessions.toReversed().map(({ id, agent, usage, turns }) => (
-            <SessionRow key={id} name={`${agent} ${id.slice(0, 8)}`} turns={turns} amounts={amountsOf(usage)} />
+            <SessionRow key={id} name={`${agent} ${id.slice(0, 8)}`} turns={turns} usage={usage} />
           ))}
         </tbody>
       </table>
@@ -56,31 +56,32 @@ export function UsageTab() {
   );
 }
 
-function SessionRow({ name, turns, amounts }: { name: string; turns: number; amounts: Amounts }) {
+function SessionRow({ name, turns, usage }: { name: string; turns: number; usage: Usage }) {
+  const { read, written } = amountsOf(usage);
   return (
     <tr className="border-t border-line">
       <td className="py-1 font-mono text-xs">{name}</td>
       <td>{turns}</td>
-      <td className="text-right">{shownCount(amounts.read)}</td>
-      <td className="text-right">{shownCount(amounts.written)}</td>
-      <td className="text-right">{shownCost(amounts.cost)}</td>
+      <td className="text-right">{shownCount(read)}</td>
+      <td className="text-right">{shownCount(written)}</td>
+      <td className="text-right">{shownCost(usage)}</td>
     </tr>
   );
 }
 
 function Totals({ usage, turns }: { usage: Usage; turns: number }) {
-  const { read, written, cached, cost, calls } = amountsOf(usage);
+  const { read, written, cached, calls } = amountsOf(usage);
   const facts: readonly (readonly [string, string])[] = [
     ['Turns', String(turns)],
     ['Tokens in', shownCount(read)],
     ['of these, from the cache', shownCount(cached)],
     ['Tokens out', shownCount(written)],
     ['Model calls', shownCount(calls)],
-    ['Cost', shownCost(cost)],
+    ['Cost', shownCost(usage)],
   ];
   return <Facts facts={facts} className="grid-cols-[1fr_auto] [&_dd]:text-right" />;
 }
 
 function sumOf(turns: readonly TurnOutline[]): Usage {
-  return turns.filter(({ usage }) => isKnown(usage)).reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
+  return turns.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
 }

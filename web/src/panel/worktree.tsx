@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Engine } from 'throughline/client';
+import { quotedPath } from '../../../src/core/input/visible.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { type Action, useActions } from '../shell/actions.ts';
@@ -79,6 +80,11 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
     const kept = await keeping.finally(onChanged);
     const done = [kept.commit !== null && 'Committed', kept.merged !== null && 'Merged'].filter(Boolean);
     say(`${done.join(', ')}: ${kept.branch}`, 'good');
+    const [large] = kept.leftOut;
+    if (large !== undefined) {
+      const others = kept.leftOut.length === 1 ? '' : ` and ${kept.leftOut.length - 1} more`;
+      say(`Left out, because it is too large: ${quotedPath(large.path)}${others}`, 'bad');
+    }
   };
   return (
     <Confirm

@@ -44,6 +44,12 @@ export function askedOf({ title, toolCall }: Pick<Permission, 'title' | 'toolCal
   };
 }
 
+/** Everything of it that a person reads. */
+export function markableTexts({ tool, targets, command, diffs, texts, input }: Asked): string[] {
+  const changed = diffs.flatMap(({ path, after }) => [path, after]);
+  return [tool, ...targets, command, ...changed, ...texts, input].filter((text) => text !== null);
+}
+
 /** The command and the field that it is in: `command` or `cmd`, as a text or as a list of words. */
 function commandOf(input: Record<string, unknown>): readonly [string | null, string | null] {
   for (const name of ['command', 'cmd']) {

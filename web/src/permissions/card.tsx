@@ -1,15 +1,17 @@
 import { clsx } from 'clsx';
-import { Ban, Check, CircleHelp, type LucideIcon, Undo2 } from 'lucide-react';
+import { Ban, Check, CircleHelp, type LucideIcon, TriangleAlert, Undo2 } from 'lucide-react';
 import { Suspense, useEffect, useRef, useState } from 'react';
 import type { Permission, PermissionOption } from 'throughline/client';
+import { writtenOut } from '../../../src/core/input/marks.ts';
 import { answerPermission } from '../data/permissions.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { lazily } from '../ui/lazily.tsx';
 import { ErrorNote, Verbatim } from '../ui/notes.tsx';
+import { SafeText, warningOf } from '../ui/safe-text.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { Ago } from '../ui/time.tsx';
-import { type Asked, askedOf, INERT_MS, mayAnswer, outcomeOf, type Press } from './asked.ts';
+import { type Asked, askedOf, INERT_MS, markableTexts, mayAnswer, outcomeOf, type Press } from './asked.ts';
 
 const AskedDiffs = lazily(async () => (await import('./diffs.tsx')).AskedDiffs, NewTexts);
 
@@ -42,21 +44,27 @@ export function PermissionCard({ permission, movedAt = 0 }: PermissionCardProps)
       setSending(null);
     }
   };
+  const asked = askedOf(permission);
+  const warning = warningOf([permission.title, ...markableTexts(asked)]);
+  // Whoever cannot see what it is may allow it once, and not for good.
+  const options = permission.options.filter(({ kind }) => warning === null || kind !== 'allow_always');
   const outcome = outcomeOf(current);
   if (outcome !== null) return <Outcome permission={current} outcome={outcome} />;
   return (
     <section
-      aria-label={`Permission: ${permission.title}`}
+      aria-label={`Permission: ${writtenOut(permission.title, 'code')}`}
       className="rounded-lg border border-warn bg-surface p-3 text-sm"
     >
       <header className="flex items-start gap-2">
         <CircleHelp size={16} className="mt-0.5 shrink-0 text-warn" aria-hidden />
-        <h3 className="min-w-0 flex-1 font-medium break-words">{permission.title}</h3>
+        <h3 className="min-w-0 flex-1 font-medium break-words">
+          <SafeText text={permission.title} as="code" />
+        </h3>
         <Ago at={permission.askedAt} className="shrink-0 text-xs text-faint tabular-nums" />
       </header>
-      <AskedView asked={askedOf(permission)} />
+      <AskedView asked={asked} warning={warning} />
       {may ? (
-        <OptionRow options={permission.options} shownAt={shownAt} sending={sending} onAnswer={answer} />
+        <OptionRow options={options} shownAt={shownAt} sending={sending} onAnswer={answer} />
       ) : (
         <p className="mt-2 pl-6 text-muted">You may not answer this question: that needs the scope approve.</p>
       )}
@@ -100,7 +108,7 @@ function OptionRow({ options, shownAt, sending, onAnswer }: OptionRowProps) {
           onClick={() => answer(option)}
         >
           {isReject(option) ? <Ban size={14} aria-hidden /> : <Check size={14} aria-hidden />}
-          {option.name}
+          <SafeText text={option.name} as="words" />
         </Button>
       ))}
       {options.length === 0 && <p className="text-muted">The agent offers no options. Cancel the turn to continue.</p>}
@@ -115,17 +123,17 @@ interface OptionRowProps {
   onAnswer(option: PermissionOption): void;
 }
 
-function AskedView({ asked }: { asked: Asked }) {
+function AskedView({ asked, warning }: { asked: Asked; warning: string | null }) {
   const { tool, kind, targets, command, diffs, texts, input } = asked;
   const what = [...new Set([tool, kind])].filter((word) => word !== null).join(' · ');
   return (
     <div className="mt-1 space-y-2 pl-6">
       {(what !== '' || targets.length > 0) && (
         <p className="text-muted break-all">
-          {what}
+          <SafeText text={what} as="code" />
           {targets.map((target) => (
             <code key={target} className="ml-2 font-mono text-xs text-ink">
-              {target}
+              <SafeText text={target} as="code" />
             </code>
           ))}
         </p>
@@ -138,10 +146,16 @@ function AskedView({ asked }: { asked: Asked }) {
       )}
       {texts.map((text) => (
         <p key={text} className="whitespace-pre-wrap break-words">
-          {text}
+          <SafeText text={text} as="code" />
         </p>
       ))}
       {input !== null && <Literal text={input} label="Input" />}
+      {warning !== null && (
+        <p className="flex gap-2 text-warn">
+          <TriangleAlert size={16} className="mt-0.5 shrink-0" aria-hidden />
+          {warning} It can be allowed only once.
+        </p>
+      )}
     </div>
   );
 }
@@ -154,7 +168,7 @@ function NewTexts({ diffs }: Pick<Asked, 'diffs'>) {
 function Literal({ text, label }: { text: string; label: string }) {
   return (
     <Verbatim label={label} className="max-h-60">
-      {text}
+      <SafeText text={text} as="code" />
     </Verbatim>
   );
 }
@@ -174,7 +188,10 @@ function Outcome({ permission, outcome }: { permission: Permission; outcome: str
     <p className="flex items-start gap-2 px-3 py-1 text-[13px] text-muted" role="status">
       <Icon size={14} className={clsx('mt-0.5 shrink-0', tone)} aria-hidden />
       <span className="min-w-0 break-words">
-        <span className="text-ink">{permission.title}</span> {outcome}
+        <span className="text-ink">
+          <SafeText text={permission.title} as="code" />
+        </span>{' '}
+        {outcome}
       </span>
     </p>
   );

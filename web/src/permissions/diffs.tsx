@@ -1,5 +1,7 @@
 import { clsx } from 'clsx';
 import { diffLines } from 'diff';
+import { quotedPath } from '../../../src/core/input/visible.ts';
+import { SafeText } from '../ui/safe-text.tsx';
 import type { AskedDiff } from './asked.ts';
 
 /** All lines of the files, also the unchanged ones: whoever approves a change must be able to read all of it. */
@@ -7,12 +9,13 @@ export function AskedDiffs({ diffs }: { diffs: readonly AskedDiff[] }) {
   return diffs.map((diff) => <OneDiff key={diff.path} diff={diff} />);
 }
 
-function OneDiff({ diff: { path, before, after } }: { diff: AskedDiff }) {
+function OneDiff({ diff: { path: raw, before, after } }: { diff: AskedDiff }) {
+  const path = quotedPath(raw);
   const changes = diffLines(before ?? '', after);
   return (
     <figure className="overflow-hidden rounded border border-line">
       <figcaption className="border-b border-line bg-sunken px-2 py-1 font-mono text-xs break-all">
-        {path}
+        <SafeText text={path} as="code" />
         {before === null && <span className="ml-2 font-sans text-muted">new file</span>}
       </figcaption>
       <section
@@ -32,7 +35,7 @@ function OneDiff({ diff: { path, before, after } }: { diff: AskedDiff }) {
               !added && !removed && 'text-muted',
             )}
           >
-            {signed(value, added ? '+' : removed ? '-' : ' ')}
+            <SafeText text={signed(value, added ? '+' : removed ? '-' : ' ')} as="code" />
           </span>
         ))}
       </section>

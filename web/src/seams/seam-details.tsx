@@ -3,7 +3,7 @@ import { Check, Circle, CircleHelp, CircleX, type LucideIcon, TriangleAlert } fr
 import { type ReactNode, useState } from 'react';
 import type { Receipt, Turn } from 'throughline/client';
 import { useLocation } from 'wouter';
-import type { Proof } from '../../../src/core/restore/receipt.ts';
+import { type Proof, windowText } from '../../../src/core/restore/receipt.ts';
 import { RUNGS } from '../../../src/core/restore/restore-settings.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 import { Button } from '../ui/button.tsx';
@@ -142,10 +142,12 @@ function ProofLine({ when, proof }: { when: string; proof: Proof | null }) {
 function More({ receipt }: { receipt: Receipt }) {
   const { shortened, leftOut, unsettled, toolsRan, lockWaits, delivered, deliveredTokens } = receipt;
   const { unknownBefore, filesLeft } = receipt;
+  const window = windowText(receipt);
   const lines = [
     delivered > 0 &&
       `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} delivered, about ${deliveredTokens.toLocaleString('en')} tokens`,
     shortened > 0 && `${shortened} of them shortened`,
+    window !== null && window,
     leftOut.outputs > 0 && `${leftOut.outputs} tool outputs left out or shortened`,
     leftOut.images > 0 && `${leftOut.images} images only named`,
     leftOut.files > 0 && `${leftOut.files} files only named`,

@@ -16,7 +16,15 @@ const RECEIPT: Receipt = {
     dropped: 0,
   },
   ...{ shortened: 0, leftOut: { outputs: 0, images: 0, files: 0 }, unknownBefore: null, delivered: 214 },
-  ...{ deliveredTokens: 9_000, unsettled: false, modelCalls: 0, usage: NO_USAGE, toolsRan: [], proof: 'counted' },
+  ...{
+    deliveredTokens: 9_000,
+    window: null,
+    unsettled: false,
+    modelCalls: 0,
+    usage: NO_USAGE,
+    toolsRan: [],
+    proof: 'counted',
+  },
   ...{ before: 'counted', after: null, tried: [], lockWaits: { count: 0, ms: 0 }, ms: 1_200 },
 };
 const FACTS: SeamFacts = {

@@ -17,6 +17,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { lazily, NotLoaded } from '../ui/lazily.tsx';
 import { Empty, Skeleton } from '../ui/notes.tsx';
 import { dismissAll, dismissToast, type Toast, useToasts } from '../ui/say.ts';
+import { nameOf } from '../ui/state.tsx';
 import { type Action, useActions } from './actions.ts';
 import { ConnectionStrip } from './connection-strip.tsx';
 import { useKeyboard } from './keyboard.ts';
@@ -140,7 +141,7 @@ function useAttention(): void {
   const isReady = useList(({ phase }) => phase === 'ready');
   useNotifications(inbox, isReady, go);
   useEffect(() => {
-    const name = place === null ? null : row?.title || row?.key || null;
+    const name = place === null || row === undefined ? null : nameOf(row);
     document.title = titleOf(inbox.needs.length, name);
   }, [inbox.needs.length, place, row]);
   useEffect(() => {

@@ -16,8 +16,10 @@ import {
   Wrench,
 } from 'lucide-react';
 import { memo, useMemo } from 'react';
+import { quotedPath } from '../../../src/core/input/visible.ts';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
 import { CopyButton } from '../ui/notes.tsx';
+import { SafeText } from '../ui/safe-text.tsx';
 import { duration } from '../ui/time.tsx';
 import { commandIn, toolText, useFold } from './find.ts';
 import { changeOf, type OutputPiece, piecesOf } from './tool-output.ts';
@@ -67,8 +69,14 @@ export const Tool = memo(function Tool({ tool, n, isRunning }: ToolProps) {
         className="-mx-1.5 flex w-[calc(100%+0.75rem)] items-center gap-2 rounded px-1.5 py-0.5 text-left text-muted hover:bg-hover pointer-coarse:min-h-11"
       >
         <Icon size={14} className="shrink-0" aria-hidden />
-        <span className="shrink-0 truncate text-ink max-sm:max-w-[60%]">{tool.name}</span>
-        {target !== null && <code className="min-w-0 truncate font-mono text-xs">{target}</code>}
+        <span className="shrink-0 truncate text-ink max-sm:max-w-[60%]">
+          <SafeText text={tool.name} as="code" />
+        </span>
+        {target !== null && (
+          <code className="min-w-0 truncate font-mono text-xs">
+            <SafeText text={target} as="code" />
+          </code>
+        )}
         <span className="ml-auto flex shrink-0 items-center gap-2 text-xs tabular-nums">
           {change !== null && (
             <span>
@@ -120,7 +128,7 @@ function Output({ text, command }: { text: string; command: string | null }) {
         {command !== null && (
           <span className="text-ink">
             <span className="text-faint select-none">$ </span>
-            {command}
+            <SafeText text={command} as="code" />
             {'\n'}
           </span>
         )}
@@ -133,10 +141,13 @@ function Output({ text, command }: { text: string; command: string | null }) {
   );
 }
 
-function Diff({ piece: { path, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
+function Diff({ piece: { path: raw, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
+  const path = quotedPath(raw);
   return (
     <figure className="overflow-hidden rounded border border-line">
-      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-xs break-all">{path}</figcaption>
+      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-xs break-all">
+        <SafeText text={path} as="code" />
+      </figcaption>
       <section
         // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
@@ -151,7 +162,9 @@ function Diff({ piece: { path, lines } }: { piece: Extract<OutputPiece, { kind: 
           >
             <span className="w-10 shrink-0 pr-2 text-right text-faint tabular-nums select-none">{number}</span>
             <span className="w-4 shrink-0 select-none">{sign === '-' ? '−' : sign}</span>
-            <span className="pr-2">{text}</span>
+            <span className="pr-2">
+              <SafeText text={text} as="code" />
+            </span>
           </div>
         ))}
       </section>

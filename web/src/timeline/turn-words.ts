@@ -1,5 +1,6 @@
 import type { RecordPart, Turn } from 'throughline/client';
 import { tokensOf } from '../../../src/core/limits/budget.ts';
+import { retryText } from '../../../src/core/turn/update.ts';
 import type { Notice, TurnItem } from '../data/conversation/model.ts';
 import { count, duration } from '../ui/time.tsx';
 
@@ -30,6 +31,8 @@ export function noticeText(notice: Notice): string {
     }
     case 'retrying':
       return `Trying again: ${notice.message}`;
+    case 'unanswered':
+      return `${retryText(notice.retry)}.`;
     case 'locked':
       return `The agent's session is in use elsewhere. Waiting for ${duration(notice.ms)}.`;
   }
@@ -43,6 +46,7 @@ export function factsOf(turn: Turn): string[] {
     turn.agent,
     startedAt !== null && endedAt !== null && !imported ? duration(endedAt - startedAt) : '',
     tokens > 0 ? `${count(tokens)} tokens` : '',
+    usage.unknownCosts === undefined ? '' : 'cost unknown',
     imported ? 'imported' : '',
     recovered ? 'outcome read from the agent’s storage' : '',
     retryOf !== null ? 'retry' : '',

@@ -11,6 +11,7 @@ import {
   Unplug,
 } from 'lucide-react';
 import type { Conversation, ConversationState } from 'throughline/client';
+import { writtenOut } from '../../../src/core/input/marks.ts';
 
 interface Look {
   readonly word: string;
@@ -48,7 +49,12 @@ export function StateMark({ state, stranded = null, className }: MarkProps) {
   );
 }
 
-/** The name of a conversation for people. */
-export function nameOf({ title, key }: { readonly title: string; readonly key: string | null }): string {
-  return title || key || 'Untitled';
+/** The name of a conversation for people, with everything written out that could make it look like another one. */
+export function nameOf({ title, key }: Named, without = 'Untitled'): string {
+  return writtenOut(title || key || without, 'words');
+}
+
+interface Named {
+  readonly title: string;
+  readonly key: string | null;
 }

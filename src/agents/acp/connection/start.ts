@@ -9,12 +9,14 @@ import type { AcpConnection } from './connection.ts';
 
 /**
  * What we offer to every agent; it is implemented in tools/client.ts. Without `notices`, agents send their warnings as answers. Without
- * `compaction`, they report a summary of their own as a tool call, as an answer, or not at all.
+ * `compaction`, they report a summary of their own as a tool call, as an answer, or not at all. The names in `_meta` are a convention
+ * of agents that run commands themselves: to a client that has them, they send what a command prints (`printedText`).
  */
 const CLIENT_CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
   session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  _meta: { terminal_output: true, terminal_output_delta: true },
 } as const;
 
 /** The first request to any agent. Throws what it answers, or `Unsuitable` when it speaks another version. */
@@ -51,10 +53,15 @@ export async function withinTime<T>(
   }
 }
 
-export function notLoggedIn({ name, login }: AgentProgram, error: unknown): ThroughlineError {
-  return new ThroughlineError('agent_unavailable', `${name} needs a login: ${wordsOf(error)}.`, {
-    hint: asSentence(`${login.charAt(0).toUpperCase()}${login.slice(1)}`),
+export function notLoggedIn(program: AgentProgram, error: unknown): ThroughlineError {
+  return new ThroughlineError('agent_unavailable', `${program.name} needs a login: ${wordsOf(error)}.`, {
+    hint: loginHint(program),
   });
+}
+
+/** What a person does to log in. */
+export function loginHint({ login }: Pick<AgentProgram, 'login'>): string {
+  return asSentence(`${login.charAt(0).toUpperCase()}${login.slice(1)}`);
 }
 
 /** `what`: what the agent did not do. */

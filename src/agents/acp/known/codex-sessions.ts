@@ -3,12 +3,15 @@ import { createZstdDecompress } from 'node:zlib';
 import { isObject } from '../../../core/turn/content.ts';
 import type { Folder } from '../../../ports/sandbox.ts';
 import { isOlder } from '../../shared/install.ts';
+import { parseObject } from '../../shared/json.ts';
 import { LineReader } from '../../shared/lines.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import { codexHome, OLD_CODEX_ACP } from './codex.ts';
-import { outputOf, type Surroundings } from './surroundings.ts';
+import { endOf, outputOf, type Surroundings } from './surroundings.ts';
 
 /*
+ * The files in which Codex keeps its sessions.
+ *
  * Which sessions a program for Codex may open. Codex keeps a session in a file that it appends to, and the format of these files
  * changes. An older Codex does not check the format: it appends records of its own format to a newer file, and afterwards no Codex opens
  * that session (seen with Zed's codex-acp 0.16.0 and a session of Codex 0.166). So we check the file before the program opens it.
@@ -94,6 +97,39 @@ async function filesIn(
     else if (deeper > 0) found.push(...(await filesIn(home, path, deeper - 1, isWanted)));
   }
   return found;
+}
+
+/** The last turn fits in the first of these, seldom only in the second. */
+const END_BYTES = [1024 * 1024, 32 * 1024 * 1024];
+
+/**
+ * What commands of the last turn printed, by the ids of their tool calls. Codex (0.166) sends what a command prints from about a tenth of
+ * a second after its start; if it sends anything, it leaves out what came before. Its file has all of it.
+ */
+export async function recordedOutputs(
+  toolCallIds: readonly string[],
+  session: string,
+  surroundings: Surroundings,
+): Promise<ReadonlyMap<string, string>> {
+  const outputs = new Map<string, string>();
+  const home = await surroundings.sandbox.folder(codexHome(surroundings)).catch(() => null);
+  const file = home && (await filesOf(session, home)).find((name) => name.endsWith('.jsonl'));
+  if (!file) return outputs;
+  for (const most of END_BYTES) {
+    const end = await endOf(home, file, most).catch(() => null);
+    for (const line of end?.split('\n') ?? []) {
+      const { id, aggregated_output: output } = line.includes('"CommandExecution"') ? itemIn(line) : {};
+      if (typeof id === 'string' && typeof output === 'string') outputs.set(id, output);
+    }
+    if (end === null || toolCallIds.every((id) => outputs.has(id))) break;
+  }
+  return outputs;
+}
+
+/** The item of a record that says that it is complete. */
+function itemIn(line: string): Readonly<Record<string, unknown>> {
+  const { payload } = parseObject(line) ?? {};
+  return isObject(payload) && payload.type === 'item_completed' && isObject(payload.item) ? payload.item : {};
 }
 
 const META = /^.{0,200}"type":"session_meta"/;

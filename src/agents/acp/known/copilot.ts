@@ -9,7 +9,7 @@ import { endOf, homeOf } from './surroundings.ts';
  * attempt has failed. Its own file of events has the error.
  */
 
-const RETRYING = /^Info: .+ Retrying\.\.\.$/;
+const RETRYING = /^Info: (.+) Retrying\.\.\.$/;
 /** The events that come after an error fit in here. */
 const END_BYTES = 65_536;
 
@@ -18,7 +18,8 @@ export const COPILOT_QUIRKS: Quirks = {
   addsUpTokens: true,
   aboutAnswer(update) {
     const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
-    return text !== null && RETRYING.test(text) ? 'retry' : null;
+    const [, reason] = RETRYING.exec(text ?? '') ?? [];
+    return reason === undefined ? null : { attempt: null, of: null, inMs: null, status: null, reason };
   },
   async failureOf(session, surroundings) {
     try {

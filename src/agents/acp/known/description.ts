@@ -1,4 +1,4 @@
-import type { Update } from '../../../core/turn/update.ts';
+import type { ModelRetry, Update } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import type { AcpOptions } from '../options.ts';
@@ -64,6 +64,15 @@ export interface Quirks {
     messageIds: readonly string[],
     surroundings: Surroundings,
   ) => Promise<ReadonlyMap<string, string>>;
+  /**
+   * What these tool calls printed, from its own record, of those that are there. It leaves out a part of what it sends in pieces. Asked
+   * when it has answered a prompt.
+   */
+  readonly recordedOutputs?: (
+    toolCallIds: readonly string[],
+    session: string,
+    surroundings: Surroundings,
+  ) => Promise<ReadonlyMap<string, string>>;
   /** Why the last turn failed, from its own record, although it reports that the turn ended; null: nothing shows a failure. */
   readonly failureOf?: (session: string, surroundings: Surroundings) => Promise<string | null>;
   /** Its answers count the tokens since the start of its process, not those of the prompt. */
@@ -85,11 +94,12 @@ export interface Quirks {
 }
 
 /**
- * `retry`: the connection to the model broke, and the model is asked again; what was streamed of the unfinished message does not
- * count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`: such a
- * message, which reports that the model did not answer. `ours`: an answer to a request of ours, which is not shown.
+ * A retry: the model did not answer or the connection to it broke, and it is asked again; what was streamed of the unfinished message
+ * does not count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`:
+ * the agent reports that the model did not answer; its reason is this message, or the next one if this is none. `ours`: an answer to a
+ * request of ours, which is not shown.
  */
-export type AboutAnswer = 'retry' | 'finished' | 'notice' | 'failed' | 'ours';
+export type AboutAnswer = ModelRetry | 'finished' | 'notice' | 'failed' | 'ours';
 
 /** A notification, not in the protocol, that reports whether somebody is logged in. */
 export interface LoginStatus {

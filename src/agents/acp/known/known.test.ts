@@ -101,12 +101,23 @@ test('updates with information about the answer are recognised', () => {
   const ofCodex = quirksOf(codex.name, null).aboutAnswer;
   const raw = (message: object) =>
     ofClaude?.({ sessionUpdate: '_acp/notification', method: '_claude/sdkMessage', params: { message } });
-  expect(raw({ type: 'system', subtype: 'api_retry', attempt: 1 })).toBe('retry');
+  expect(raw({ type: 'system', subtype: 'api_retry', attempt: 1 })).toMatchObject({ attempt: 1, of: null });
   expect(raw({ type: 'assistant', parent_tool_use_id: null })).toBe('finished');
   expect(raw({ type: 'assistant', parent_tool_use_id: 'toolu_1' })).toBe('ours');
   expect(ofClaude?.({ sessionUpdate: '_acp/notification', method: '_auth/status_update' })).toBeNull();
   const info = (error: object) =>
     ofCodex?.({ sessionUpdate: 'session_info_update', _meta: { codex: { error } } } as Update);
-  expect([info({ willRetry: true }), info({ willRetry: false })]).toEqual(['retry', null]);
+  const broken = {
+    message: 'Reconnecting... 2/5',
+    codexErrorInfo: { responseStreamDisconnected: { httpStatusCode: 500 } },
+  };
+  const known = { attempt: 2, of: 5, inMs: null, status: 500, reason: 'Busy.' };
+  expect(info({ ...broken, willRetry: true, additionalDetails: 'Busy.' })).toEqual(known);
+  const waiting = { message: 'Reconnecting... waiting for network', willRetry: true };
+  expect(info(waiting)).toEqual({ attempt: null, of: null, inMs: null, status: null, reason: null });
+  expect(info({ ...broken, willRetry: false })).toBeNull();
+  const status = (type: string) =>
+    ofCodex?.({ sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type } } } } as Update);
+  expect([status('systemError'), status('idle')]).toEqual(['failed', null]);
   expect(ofCodex?.({ sessionUpdate: 'session_info_update', title: 'A title' })).toBeNull();
 });

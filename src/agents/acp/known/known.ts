@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
-import { chunkText } from '../../../core/turn/update.ts';
+import { chunkText, type ModelRetry } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../../shared/json.ts';
+import { numberIn, sdkRetry } from '../../shared/model-retry.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
-import { outdated, whyNotOpened } from './codex-sessions.ts';
+import { outdated, recordedOutputs, whyNotOpened } from './codex-sessions.ts';
 import { COPILOT_QUIRKS } from './copilot.ts';
 import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
 import { OPENCODE_QUIRKS } from './opencode.ts';
@@ -32,8 +33,9 @@ const CLAUDE_QUIRKS: Quirks = {
   meta: { claudeCode: PASS_ON },
   aboutAnswer(update) {
     if (update.sessionUpdate !== '_acp/notification' || update.method !== '_claude/sdkMessage') return null;
-    const { type, subtype, parent_tool_use_id: subagent } = asObject(asObject(update.params).message);
-    if (subtype === 'api_retry') return 'retry';
+    const message = asObject(asObject(update.params).message);
+    const { type, subtype, parent_tool_use_id: subagent } = message;
+    if (subtype === 'api_retry') return sdkRetry(message);
     return type === 'assistant' && typeof subagent !== 'string' ? 'finished' : 'ours';
   },
   ownWords(who, text) {
@@ -55,14 +57,30 @@ const CLAUDE_QUIRKS: Quirks = {
 const CODEX_QUIRKS: Quirks = {
   aboutAnswer(update) {
     if (update.sessionUpdate !== 'session_info_update') return null;
-    const { error } = asObject(asObject(asObject(update)._meta).codex);
-    return asObject(error).willRetry === true ? 'retry' : null;
+    const { error, threadStatus } = asObject(asObject(asObject(update)._meta).codex);
+    // The reason is in the next message, and the answer to the prompt is `end_turn`.
+    if (asObject(threadStatus).type === 'systemError') return 'failed';
+    return asObject(error).willRetry === true ? codexRetry(asObject(error)) : null;
   },
+  recordedOutputs,
   loginStatus: LOGIN_STATUS,
   withoutTools: CODEX_WITHOUT_TOOLS,
   whyNotOpened,
   outdated,
 };
+
+/** Codex counts its retries in words: "Reconnecting... 2/5". While nothing is reachable, it does not count them. */
+function codexRetry({ message, codexErrorInfo, additionalDetails }: Record<string, unknown>): ModelRetry {
+  const [, attempt, of] = /(\d+)\/(\d+)$/.exec(String(message)) ?? [];
+  const [about] = Object.values(asObject(codexErrorInfo));
+  return {
+    attempt: attempt === undefined ? null : Number(attempt),
+    of: of === undefined ? null : Number(of),
+    inMs: null,
+    status: numberIn(asObject(about).httpStatusCode),
+    reason: typeof additionalDetails === 'string' ? additionalDetails : null,
+  };
+}
 
 /** goose (1.50) reports in a message that the stream of its model broke, and answers `end_turn`. Its record does not show it. */
 const GOOSE_BROKEN = /^Network error: .*\n\nPlease resend your message to try again\.$/s;

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../../core/turn/content.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
-import { parseObject } from '../../shared/json.ts';
+import { readLearntFile, writeLearntFile } from '../../shared/learnt-file.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 
 /** What was learnt about one version of an agent's program. */
@@ -96,14 +95,7 @@ export class AgentMemory {
   #keep(learnt: Learnt): Learnt {
     if (JSON.stringify(learnt) === JSON.stringify(this.#learnt)) return learnt;
     this.#learnt = learnt;
-    const draft = `${this.file}.${process.pid}`;
-    try {
-      mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
-      writeFileSync(draft, JSON.stringify(learnt), { mode: 0o600 });
-      renameSync(draft, this.file);
-    } catch {
-      // Only this process has it then, and the next one learns it again.
-    }
+    writeLearntFile(this.file, learnt);
     return learnt;
   }
 }
@@ -112,14 +104,10 @@ const UNKNOWN = { windows: {}, loadedWhole: false, incomplete: [] } as const;
 
 /** Null: nothing was learnt, or the file is damaged. */
 function readLearnt(file: string): Learnt | null {
-  try {
-    const value = parseObject(readFileSync(file, 'utf8'));
-    if (typeof value?.version !== 'string' || typeof value.load !== 'boolean') return null;
-    const { windows = {}, loadedWhole = false, incomplete = [], ...can } = value as unknown as Learnt;
-    return { ...can, windows, loadedWhole, incomplete: incomplete.filter(isObject) };
-  } catch {
-    return null;
-  }
+  const value = readLearntFile(file);
+  if (typeof value?.version !== 'string' || typeof value.load !== 'boolean') return null;
+  const { windows = {}, loadedWhole = false, incomplete = [], ...can } = value as unknown as Learnt;
+  return { ...can, windows, loadedWhole, incomplete: incomplete.filter(isObject) };
 }
 
 /** Changes whenever a file that the command names changes in the sandbox, or the version of its package. */

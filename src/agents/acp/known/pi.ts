@@ -9,7 +9,7 @@ import { endOf, homeOf, type Surroundings } from './surroundings.ts';
  * own as messages without ids, between those of the model. pi's own session file has the error.
  */
 
-const RETRYING = /^Retrying \(attempt \d+\/\d+, waiting \d+s\)\.\.\.$/;
+const RETRYING = /^Retrying \(attempt (\d+)\/(\d+), waiting (\d+)s\)\.\.\.$/;
 const NOTICES: readonly string[] = [
   // Also after the last attempt has failed.
   'Retry finished, resuming.',
@@ -27,7 +27,11 @@ export const PI_QUIRKS: Quirks = {
   aboutAnswer(update) {
     const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
     if (text === null) return null;
-    if (RETRYING.test(text)) return 'retry';
+    const [retrying, attempt, of, seconds] = RETRYING.exec(text) ?? [];
+    if (retrying !== undefined) {
+      const inMs = Number(seconds) * 1_000;
+      return { attempt: Number(attempt), of: Number(of), inMs, status: null, reason: null };
+    }
     return NOTICES.includes(text) ? 'notice' : null;
   },
   async failureOf(session, surroundings) {

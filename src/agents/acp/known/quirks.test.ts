@@ -67,7 +67,7 @@ test('notices of the agent are not part of the answer', () => {
     const update: Update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
     return PI_QUIRKS.aboutAnswer?.(update);
   };
-  expect(about('Retrying (attempt 1/3, waiting 2s)...')).toBe('retry');
+  expect(about('Retrying (attempt 1/3, waiting 2s)...')).toMatchObject({ attempt: 1, of: 3, inMs: 2_000 });
   expect(about('Retry finished, resuming.')).toBe('notice');
   expect(about('It said: Retry finished, resuming.')).toBeNull();
 });
@@ -77,7 +77,10 @@ describe('other agents', () => {
     quirks.aboutAnswer?.({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }) ?? null;
 
   test('Copilot and goose report errors of their models as messages', () => {
-    expect(about(COPILOT_QUIRKS, 'Info: Response was interrupted due to a server error. Retrying...')).toBe('retry');
+    expect(about(COPILOT_QUIRKS, 'Info: Response was interrupted due to a server error. Retrying...')).toMatchObject({
+      attempt: null,
+      reason: 'Response was interrupted due to a server error.',
+    });
     expect(about(COPILOT_QUIRKS, 'Info: it is fine.')).toBeNull();
     const goose = quirksOf('goose', null);
     const broken = 'Network error: Stream decode error: x\n\nPlease resend your message to try again.';

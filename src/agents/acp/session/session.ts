@@ -1,14 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Choices } from '../../../core/turn/choices.ts';
 import type { Prompt } from '../../../core/turn/content.ts';
-import type { Update } from '../../../core/turn/update.ts';
+import { refusesLogin, type Update } from '../../../core/turn/update.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, Chosen, PromptRequest } from '../../../ports/agent.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { Flight, whyNotSent } from '../../shared/flight.ts';
 import { asObject } from '../../shared/json.ts';
-import { failureOf, outcomeOf, unsupported } from '../connection/answers.ts';
+import { loginRefused } from '../../shared/model-retry.ts';
+import { failureOf, isAuthRequired, outcomeOf, unsupported } from '../connection/answers.ts';
 import { type Capabilities, NO_CAPABILITIES } from '../connection/capabilities.ts';
 import { AcpConnection } from '../connection/connection.ts';
+import { loginHint } from '../connection/start.ts';
 import type { AgentProgram, Quirks } from '../known/description.ts';
 import type { Surroundings } from '../known/surroundings.ts';
 import { SandboxClient } from '../tools/client.ts';
@@ -24,7 +26,7 @@ const CLOSE_MS = 2_000;
 interface SessionSettings {
   readonly child: Child;
   readonly sandbox: OpenSandbox;
-  readonly program: Pick<AgentProgram, 'options' | 'env'>;
+  readonly program: Pick<AgentProgram, 'options' | 'env' | 'login'>;
   readonly memo: string | null;
   /** Gets the history that the agent repeats; null: nobody reads it. */
   readonly onRepeated: ((update: Update) => void) | null;
@@ -63,7 +65,14 @@ export class AcpSession implements AgentSession {
     this.surroundings = { sandbox, env: program.env };
     const { cost, owed } = parseMemo(memo);
     const changed = (update: Update) => this.#settingsChanged(update);
-    this.updates = new Updates(this.state, { memo: cost, onWindow, onSettings: changed });
+    this.updates = new Updates(this.state, {
+      memo: cost,
+      onWindow,
+      onSettings: changed,
+      onRetry: (retry) => {
+        if (refusesLogin(retry)) this.state.flight?.fail(loginRefused(retry, loginHint(program)));
+      },
+    });
     this.choices = new SessionChoices(
       (method, params) => this.connection.request(method, { sessionId: this.id, ...params }),
       owed,
@@ -197,14 +206,26 @@ export class AcpSession implements AgentSession {
 
   async #send(flight: Flight, { content }: PromptRequest): Promise<void> {
     const params = { sessionId: this.id, prompt: this.wording(content) };
+    const outcome = await this.#outcomeOf(flight, params);
+    const { recordedOutputs } = this.quirks;
+    if (recordedOutputs && this.alive) {
+      await this.updates.compareOutputs((ids) => recordedOutputs(ids, this.id ?? '', this.surroundings));
+    }
+    this.#finish(flight, outcome);
+  }
+
+  async #outcomeOf(flight: Flight, params: object): Promise<AgentOutcome> {
     try {
       const response = await this.connection.request('session/prompt', params);
       const usage = this.#tokens.read(response);
       if (usage !== null) flight.events.push({ type: 'usage', usage });
       const outcome = outcomeOf(asObject(response).stopReason, flight.stopped);
-      this.#finish(flight, outcome.kind === 'completed' ? await this.#checkRecord(outcome) : outcome);
+      return outcome.kind === 'completed' ? await this.#checkRecord(outcome) : outcome;
     } catch (error) {
-      this.#finish(flight, flight.stopped ? { kind: 'cancelled' } : failureOf(error));
+      if (flight.stopped) return { kind: 'cancelled' };
+      const failure = failureOf(error);
+      const login = isAuthRequired(error, this.quirks) ? { hint: loginHint(this.#program) } : {};
+      return failure.kind === 'failed' ? { ...failure, ...login } : failure;
     }
   }
 
@@ -213,7 +234,7 @@ export class AcpSession implements AgentSession {
     const { recordedTexts, failureOf: failureIn } = this.quirks;
     if (recordedTexts) await this.updates.compare((ids) => recordedTexts(ids, this.surroundings));
     const why = this.updates.failure ?? (await failureIn?.(this.id ?? '', this.surroundings)) ?? null;
-    return why === null ? completed : failureOf(new Error(why));
+    return why === null ? completed : failureOf(new Error(why || 'the agent reported an error without a reason'));
   }
 
   /** Does nothing when the end of the process has finished the turn before. */

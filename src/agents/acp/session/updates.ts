@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
-import { chunkText, type Update } from '../../../core/turn/update.ts';
+import { chunkText, type ModelRetry, printedText, retryUpdate, type Update } from '../../../core/turn/update.ts';
 import { asObject } from '../../shared/json.ts';
 import type { AboutAnswer, Quirks } from '../known/description.ts';
 import { Answer } from './answer.ts';
@@ -13,6 +13,8 @@ interface UpdatesSettings {
   readonly onWindow: (tokens: number) => void;
   /** Called whenever the agent reports the mode of the session, or its config options. */
   readonly onSettings: (update: Update) => void;
+  /** Called in a turn when the agent asks its model again. */
+  readonly onRetry: (retry: ModelRetry) => void;
 }
 
 /**
@@ -23,22 +25,26 @@ export class Updates {
   readonly #state: SessionState;
   readonly #between = new BetweenTurns();
   readonly #texts = new TerminalTexts();
+  /** How many characters the tools of this turn have printed in pieces, by the ids of their calls. */
+  readonly #printed = new Map<string, number>();
   readonly #answer = new Answer();
   readonly #cost: CostMeter;
   readonly #onSettings: UpdatesSettings['onSettings'];
+  readonly #onRetry: UpdatesSettings['onRetry'];
   /** The session that is open here; null: its id is not known yet. */
   sessionId: string | null = null;
   /** See `Quirks`. */
   aboutAnswer: Quirks['aboutAnswer'];
-  /** Why the model did not answer, in the agent's words; null: the agent has not reported that in this turn. */
+  /** Why the model did not answer, in the agent's words; empty: it gives no reason; null: it has not reported that in this turn. */
   failure: string | null = null;
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
 
-  constructor(state: SessionState, { memo, onWindow, onSettings }: UpdatesSettings) {
+  constructor(state: SessionState, { memo, onWindow, onSettings, onRetry }: UpdatesSettings) {
     this.#state = state;
     this.#cost = new CostMeter(memo, onWindow);
     this.#onSettings = onSettings;
+    this.#onRetry = onRetry;
   }
 
   get memo(): string {
@@ -53,6 +59,7 @@ export class Updates {
   /** A turn has begun: it gets what was kept for it. */
   begin(): void {
     this.#answer.begin();
+    this.#printed.clear();
     this.failure = null;
     this.#report(this.#between.take());
     this.#reportCost();
@@ -62,6 +69,20 @@ export class Updates {
   async compare(recordedTexts: (messageIds: readonly string[]) => Promise<ReadonlyMap<string, string>>): Promise<void> {
     const ids = [...this.#answer.texts.keys()];
     if (ids.length > 0) this.#report(this.#answer.recorded(await recordedTexts(ids)));
+  }
+
+  /** The agent has answered: compares what tools printed in pieces with the agent's own record. */
+  async compareOutputs(
+    recordedOutputs: (toolCallIds: readonly string[]) => Promise<ReadonlyMap<string, string>>,
+  ): Promise<void> {
+    if (this.#printed.size === 0) return;
+    const recorded = await recordedOutputs([...this.#printed.keys()]);
+    for (const [toolCallId, length] of this.#printed) {
+      const text = recorded.get(toolCallId);
+      if (text === undefined || text.length === length) continue;
+      const content = [{ type: 'content', content: { type: 'text', text } }];
+      this.#report([{ sessionUpdate: 'tool_call_update', toolCallId, content }]);
+    }
   }
 
   /** The turn is about to end. `textOf`: the text of a terminal that was not released yet; null: there is no such terminal. */
@@ -110,10 +131,26 @@ export class Updates {
   }
 
   /** The update, with what it retracts of the answer so far. */
-  #counted(update: Update, about: AboutAnswer | null): Update[] {
-    if (about === null) return [update, ...this.#answer.see(update)];
-    if (about === 'failed') this.failure = chunkText(update);
-    return [isOfATurn(update) ? betweenTurns(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
+  #counted(update: Update, reported: AboutAnswer | null): Update[] {
+    const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
+    const about = reported === null && this.failure === '' && text !== null ? 'failed' : reported;
+    if (about === null) {
+      this.#countPrinted(update);
+      return [update, ...this.#answer.see(update)];
+    }
+    if (about === 'failed') this.failure = text?.trim() ?? '';
+    const unanswered = isOfATurn(update) ? betweenTurns(update) : update;
+    if (typeof about === 'string') return [unanswered];
+    this.#onRetry(about);
+    return [unanswered, retryUpdate(about), ...this.#answer.retried()];
+  }
+
+  /** What comes together with the end of its tool is all of it. */
+  #countPrinted(update: Update): void {
+    const { toolCallId, status } = update as { readonly toolCallId?: unknown; readonly status?: unknown };
+    const text = printedText(update) ?? '';
+    if (typeof toolCallId !== 'string' || text === '' || status !== undefined) return;
+    this.#printed.set(toolCallId, (this.#printed.get(toolCallId) ?? 0) + text.length);
   }
 
   #report(updates: Iterable<Update>): void {

@@ -145,7 +145,7 @@ test('the process runs in the sandbox with our environment, and has ended after 
   expect(seen.options).toMatchObject({
     sessionId: 'id-1',
     model: 'm',
-    permissionMode: 'plan',
+    extraArgs: { 'permission-mode': 'plan' },
     verbatimPrompts: true,
     includePartialMessages: true,
     strictMcpConfig: true,

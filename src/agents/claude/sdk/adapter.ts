@@ -83,9 +83,10 @@ function optionsFor(
     env: { ...env },
     ...sessionOptions(how),
     ...(model === null ? {} : { model }),
-    ...given({ pathToClaudeCodeExecutable: command[0], permissionMode, maxTurns, effort }),
+    ...given({ pathToClaudeCodeExecutable: command[0], maxTurns, effort }),
     ...(permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
     ...toolOptions(options, noTools),
+    extraArgs: allowingArguments(options, noTools),
     disallowedTools: [...forbiddenTools(env), ...(options.disallowedTools ?? [])],
     settings: flagSettings(options, noTools),
     systemPrompt: { type: 'preset', preset: 'claude_code', ...given({ append }) },
@@ -106,8 +107,19 @@ function optionsFor(
 /** Without tools there are no settings files: their hooks run without a permission. */
 function toolOptions(options: ClaudeOptions, noTools: boolean) {
   if (noTools) return { tools: [], settingSources: [] };
-  const { settingSources, allowedTools, additionalDirectories, agents } = options;
-  return given({ settingSources, allowedTools, additionalDirectories, agents });
+  const { settingSources, additionalDirectories, agents } = options;
+  return given({ settingSources, additionalDirectories, agents });
+}
+
+/**
+ * What needs no question, as arguments of Claude's program. As options of the SDK, they are the same arguments, but for a program that
+ * also answers questions the SDK prints a warning to our stderr at each start: that it gets no questions about these tools.
+ */
+function allowingArguments({ permissionMode, allowedTools }: ClaudeOptions, noTools: boolean) {
+  return given({
+    'permission-mode': permissionMode,
+    allowedTools: noTools ? undefined : allowedTools?.join(','),
+  }) as Record<string, string>;
 }
 
 function sessionOptions(how: ConnectRequest['how']) {

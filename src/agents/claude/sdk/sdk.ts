@@ -28,7 +28,6 @@ export interface SdkOptions {
   readonly sessionId?: string;
   readonly model?: string;
   readonly pathToClaudeCodeExecutable?: string;
-  readonly permissionMode?: string;
   readonly allowDangerouslySkipPermissions?: boolean;
   readonly settingSources?: readonly string[];
   /** Left out: all that Claude has. */
@@ -38,9 +37,10 @@ export interface SdkOptions {
   readonly systemPrompt: { readonly type: 'preset'; readonly preset: 'claude_code'; readonly append?: string };
   readonly maxTurns?: number;
   readonly effort?: string;
-  readonly allowedTools?: readonly string[];
   readonly additionalDirectories?: readonly string[];
   readonly agents?: Readonly<Record<string, object>>;
+  /** Arguments of Claude's program, by their names without the dashes. */
+  readonly extraArgs: Readonly<Record<string, string>>;
   readonly includePartialMessages: boolean;
   /** A prompt is taken literally: no slash commands, no files inserted for an @. */
   readonly verbatimPrompts: boolean;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { costOf, outcomeOf, tokensAdded } from './result.ts';
+import { costOf, outcomeOf, tokensAdded, windowIn } from './result.ts';
 
 describe('the outcome', () => {
   test.each([
@@ -84,4 +84,17 @@ describe('the cost', () => {
   test('is zero without a total', () => {
     expect(cost(undefined, 0.5)).toEqual({ costMicros: 0, soFar: 0.5 });
   });
+});
+
+test('the window is that of the model that answers, not of the models of its subagents', () => {
+  const modelUsage = {
+    main: { contextWindow: 1_000_000 },
+    small: { contextWindow: 200_000 },
+    odd: { contextWindow: 'x' },
+    guess: { contextWindow: 1_000_000, costBasis: 'unknown' },
+  };
+  const result = { type: 'result', modelUsage };
+  expect(windowIn(result, 'main')).toBe(1_000_000);
+  for (const model of ['odd', 'guess', 'gone', 'toString', null]) expect(windowIn(result, model)).toBeNull();
+  expect(windowIn({ type: 'result' }, 'main')).toBeNull();
 });

@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { Usage } from '../../../core/turn/usage.ts';
 import type { AgentOutcome } from '../../../ports/agent.ts';
+import { asObject } from '../../shared/json.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import { count, tokensOf } from '../transcript/updates.ts';
 
@@ -30,7 +31,7 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
 
 /** "Not logged in · Please run /login", "Failed to authenticate. API Error: 401 …" (2.1.325). */
 const NO_LOGIN = /not logged in|failed to authenticate|invalid api key|please run \/login/i;
-const LOG_IN =
+export const LOG_IN =
   '"throughline agents" says how to log in; or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
   'With the option "home": "sandbox" only the key is used.';
 
@@ -86,6 +87,16 @@ export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
     cacheReadTokens: sum('cacheReadInputTokens'),
     cacheWriteTokens: sum('cacheCreationInputTokens'),
   };
+}
+
+/**
+ * The window of the model that answers, in tokens; its subagents may use other models. Null: Claude does not report it. For a model that it
+ * has no price for, it only guesses (2.1.325), and the models behind a gateway often have less.
+ */
+export function windowIn({ modelUsage }: ClaudeMessage, model: string | null): number | null {
+  if (!isObject(modelUsage) || model === null || !Object.hasOwn(modelUsage, model)) return null;
+  const { contextWindow, costBasis } = asObject(modelUsage[model]);
+  return costBasis === 'unknown' ? null : count(contextWindow) || null;
 }
 
 const MICROS = 1_000_000;

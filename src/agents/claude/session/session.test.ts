@@ -83,7 +83,7 @@ const answer = (uuid: string): ClaudeMessage => ({
   message: { id: 'm1', model: 'claude', content: [{ type: 'text', text: 'Yes.' }] },
 });
 
-const STARTED = { startedWith: { model: null, usualModel: null, mode: null, effort: null } };
+const STARTED = { startedWith: { model: null, usualModel: null, mode: null, effort: null }, onWindow: () => {} };
 
 function session(more: Partial<ClaudeSessionParts> = {}): ClaudeSession {
   const parts = { id: ID, file: null, connection: claude, questions: new Questions(), storage: storageAt(folder) };

@@ -9,6 +9,7 @@ import { probeWritable } from '../transcript/write.ts';
 import { userMessage, worded } from '../user-message.ts';
 import { ClaudeChoices, type StartedWith } from './choices.ts';
 import type { Questions } from './questions.ts';
+import { windowIn } from './result.ts';
 import type { Rewound } from './rewind.ts';
 import { renderMemo } from './seal.ts';
 import { SessionFile } from './session-file.ts';
@@ -34,6 +35,8 @@ export interface ClaudeSessionParts {
   readonly version: string;
   /** Model, mode and effort that Claude was started with. */
   readonly startedWith: StartedWith;
+  /** Called with the window of its model, whenever Claude reports it. */
+  readonly onWindow: (tokens: number) => void;
 }
 
 /** How long an interrupted Claude may take to end its turn: it ends its tools and records that. */
@@ -52,6 +55,8 @@ export class ClaudeSession implements AgentSession {
   readonly #choices: ClaudeChoices;
   #id: string;
   #costUsd: number | null;
+  /** Claude's own name of its model; null: it has not said it yet. */
+  #model: string | null = null;
   #state: SessionState<ClaudeFlight> = NEW_SESSION;
   /** Resolved when Claude is no longer `finishing`; null: nobody waits for that. */
   #finishing: PromiseWithResolvers<void> | null = null;
@@ -183,6 +188,9 @@ export class ClaudeSession implements AgentSession {
 
   #receive(message: ClaudeMessage): void {
     this.#choices.read(message);
+    if (message.subtype === 'init' && typeof message.model === 'string') this.#model = message.model;
+    const window = message.type === 'result' ? windowIn(message, this.#model) : null;
+    if (window !== null) this.#parts.onWindow(window);
     if (message.subtype === 'session_state_changed') this.#apply({ kind: 'reported', idle: message.state === 'idle' });
     if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id);
     const flight = this.#flight;
@@ -190,6 +198,7 @@ export class ClaudeSession implements AgentSession {
     const announced = flight === null ? [] : this.#choices.announcement(message, this.#connection.models);
     for (const update of announced) flight?.events.push({ type: 'update', update });
     for (const event of reader?.read(message) ?? []) flight?.events.push(event);
+    if (reader?.refused) flight?.fail(reader.refused);
     if (reader !== null) this.#costUsd = reader.costUsd;
     const verdict = afterMessage(this.#state, {
       work: isWork(message),

@@ -120,7 +120,7 @@ describe('the answer', () => {
       { type: 'system', subtype: 'compact_boundary', compact_metadata: { trigger: 'auto' } },
     ]);
     expect(events).toMatchObject([
-      { update: { sessionUpdate: '_claude/api_retry', attempt: 2, error_status: 529 } },
+      { update: { sessionUpdate: '_throughline/model_retry', attempt: 2, of: 10, status: 529 } },
       { update: { sessionUpdate: 'compaction_update', status: 'completed' } },
     ]);
   });

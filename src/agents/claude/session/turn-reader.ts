@@ -1,12 +1,13 @@
 import { isObject } from '../../../core/turn/content.ts';
-import { RETRACTED, SPENT, type Update } from '../../../core/turn/update.ts';
+import { RETRACTED, refusesLogin, retryUpdate, SPENT, type Update } from '../../../core/turn/update.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
 import { asObject } from '../../shared/json.ts';
+import { loginRefused, sdkRetry } from '../../shared/model-retry.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import type { EntryMessage } from '../transcript/entries.ts';
 import { assistantUpdates, compactionUpdate, resultUpdates, SYNTHETIC_MODEL, tokensOf } from '../transcript/updates.ts';
-import { costOf, outcomeOf, promptsOf, type Stopped, stoppedByHook, tokensAdded } from './result.ts';
+import { costOf, LOG_IN, outcomeOf, promptsOf, type Stopped, stoppedByHook, tokensAdded } from './result.ts';
 import { canRewind } from './rewind.ts';
 
 /*
@@ -21,6 +22,8 @@ export class TurnReader {
   /** Claude has reported that it could not write its transcript. */
   writesLost = false;
   usedTools = false;
+  /** Set when the API refuses the login, though Claude would ask it again. */
+  refused: ReturnType<typeof loginRefused> | null = null;
   /** What the session has cost so far, in dollars; null: not known. */
   costUsd: number | null;
   readonly #prompt: string;
@@ -142,8 +145,9 @@ export class TurnReader {
         this.writesLost = true;
         return [];
       case 'api_retry': {
-        const { attempt, max_retries, retry_delay_ms, error_status, error } = message;
-        return [{ sessionUpdate: '_claude/api_retry', attempt, max_retries, retry_delay_ms, error_status, error }];
+        const retry = sdkRetry(message);
+        if (refusesLogin(retry)) this.refused = loginRefused(retry, LOG_IN);
+        return [retryUpdate(retry)];
       }
       case 'compact_boundary':
         this.#calls.add(`compaction ${message.uuid}`);

@@ -122,7 +122,7 @@ describe('a turn', () => {
     expect(calls.every(({ id }) => /^toolu_\w+$/.test(String(id)))).toBe(true);
   });
 
-  test('states that the end of a tool is unknown, or that its output was not kept', () => {
+  test('states that the end of a tool is unknown, or that its output was not reported', () => {
     const said = (part: ToolPart) => entriesOf([record(1, { parts: [part] })])[2]?.message?.content;
     expect(said(tool('a', { status: 'unknown', output: null }))).toMatchObject([
       { content: expect.stringContaining('may have run'), is_error: true },
@@ -130,7 +130,9 @@ describe('a turn', () => {
     expect(said(tool('a', { status: 'unknown', output: 'half' }))).toMatchObject([
       { content: expect.stringMatching(/^half\n\[Nobody/) },
     ]);
-    expect(said(tool('a', { output: null }))).toMatchObject([{ content: '[The tool completed; there is no output.]' }]);
+    expect(said(tool('a', { output: null }))).toMatchObject([
+      { content: '[The tool completed; its output was not reported.]' },
+    ]);
     expect(said(tool('a', { output: ' ', status: 'failed' }))).toMatchObject([
       { content: '[The tool failed; there is no output.]', is_error: true },
     ]);

@@ -185,10 +185,11 @@ function toolInput({ input, target }: ToolPart): Record<string, unknown> {
 
 function toolResult(id: string, { status, output }: ToolPart): SyntheticBlock {
   const kept = output === null || output.trim() === '' ? null : output;
+  const none = output === null ? 'its output was not reported' : 'there is no output';
   return {
     type: 'tool_result',
     tool_use_id: id,
-    content: status === 'unknown' ? unknownOutcome(kept) : (kept ?? `[The tool ${status}; there is no output.]`),
+    content: status === 'unknown' ? unknownOutcome(kept) : (kept ?? `[The tool ${status}; ${none}.]`),
     is_error: status !== 'completed',
   };
 }

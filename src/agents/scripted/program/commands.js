@@ -5,7 +5,7 @@ import { randomId } from './memory.js';
 /** @import { AgentOutcome } from '../../../ports/agent.ts' */
 /** @import { Turn } from './turn.js' */
 
-/** Every command; what each does is described in scripted-agent.js. */
+/** Every command; docs/scripted-agent.md says what each does. */
 /** @type {{ [name: string]: (turn: Turn, rest: string, message: string) => Promise<void> | void }} */
 export const COMMANDS = {
   tool: (turn, rest) => tool(turn, rest, 0),

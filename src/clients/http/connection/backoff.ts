@@ -30,10 +30,14 @@ export function createBackoff(where: string, { giveUpMs, firstMs, longestMs }: B
       awaySince = null;
       pauses = 0;
     },
+    /** How long the server is still waited for. */
+    leftMs(): number {
+      return awaySince === null ? giveUpMs : Math.max(0, giveUpMs - (performance.now() - awaySince));
+    },
     /** How long to wait before the next try. Throws `unreachable` when the server has been away for too long. */
     next(why: ServerAway): number {
       const now = performance.now();
-      awaySince ??= now;
+      awaySince ??= now - why.silentMs;
       if (now - awaySince >= giveUpMs) throw unreachable(where, why);
       const most = Math.min(longest, firstMs * 2 ** pauses);
       pauses = Math.min(pauses + 1, 20);

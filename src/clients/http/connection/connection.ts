@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { EXEC_MS } from '../../../core/sandbox/sandbox.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
 import { type Backoff, type BackoffSettings, createBackoff } from './backoff.ts';
 import {
@@ -29,7 +30,8 @@ export const TIMING: Timing = {
   firstMs: 50,
   longestMs: 1_000,
   timeoutMs: 30_000,
-  longMs: 600_000,
+  // The server ends a command after this time, and then still has to answer.
+  longMs: EXEC_MS + 60_000,
   firstAnswerMs: 10_000,
   silenceMs: 45_000,
 };
@@ -75,7 +77,7 @@ export class Connection {
     const backoff = createBackoff(this.transport.where, this.timing);
     for (;;) {
       try {
-        return await this.#once(request);
+        return await this.#once(request, backoff);
       } catch (error) {
         if (request.signal?.aborted) throw stoppedWaiting(error);
         if (!(error instanceof ServerAway)) throw error;
@@ -94,6 +96,15 @@ export class Connection {
     this.#reportAway(why);
     await this.stoppable(signal, (stop) => stop.sleep(ms));
     if (this.#closed) throw closed();
+  }
+
+  /**
+   * Limits the time until an answer. A server that is away gets no more than is left until it is given up; but an answer that may take longer
+   * than that gets its whole time.
+   */
+  limitAnswer(stop: Stop, { withinMs }: Request, backoff: Backoff): void {
+    const ms = withinMs > this.timing.giveUpMs ? withinMs : Math.min(withinMs, backoff.leftMs());
+    stop.limit(ms, 'it took too long', ms);
   }
 
   /** Runs work that `close` and the signal can stop. */
@@ -206,9 +217,9 @@ export class Connection {
     this.#onAway(away(this.transport.where, why, this.timing.giveUpMs));
   }
 
-  #once(request: Request): Promise<unknown> {
+  #once(request: Request, backoff: Backoff): Promise<unknown> {
     return this.stoppable(request.signal, async (stop) => {
-      stop.limit(request.withinMs, 'it took too long');
+      this.limitAnswer(stop, request, backoff);
       const answer = await this.send(request, stop);
       return this.orAway(stop, async () => JSON.parse(await answer.text()));
     });
@@ -236,10 +247,10 @@ export class Stop {
     this.#controller.abort(reason);
   }
 
-  /** Sets the time limit, counted from now; replaces an earlier one. */
-  limit(ms: number, why: string): void {
+  /** Sets the time limit, counted from now; replaces an earlier one. `silentMs`: of an answer that was waited for in vain. */
+  limit(ms: number, why: string, silentMs = 0): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.abort(new ServerAway(why, { nothingDone: false })), ms);
+    this.#timer = setTimeout(() => this.abort(new ServerAway(why, { nothingDone: false, silentMs })), ms);
   }
 
   /** Removes the time limit. */

@@ -27,7 +27,7 @@ export async function* messages(
     let why = new ServerAway('the stream ended', { nothingDone: true });
     try {
       const headers = lastId === undefined ? request.headers : { ...request.headers, 'last-event-id': lastId };
-      stop.limit(request.withinMs, 'it took too long');
+      connection.limitAnswer(stop, request, backoff);
       const answer = await connection.send({ ...request, path: withLog(request.path, log), headers }, stop);
       log ??= answer.header(LOG_HEADER);
       backoff.answered();

@@ -8,10 +8,13 @@ import type { Incoming, Transport } from './transport.ts';
 export class ServerAway extends Error {
   /** It is certain that the server did nothing. */
   readonly nothingDone: boolean;
+  /** How long its answer was waited for in vain. */
+  readonly silentMs: number;
 
-  constructor(message: string, options: { nothingDone: boolean; cause?: unknown }) {
+  constructor(message: string, options: { nothingDone: boolean; silentMs?: number; cause?: unknown }) {
     super(message, { cause: options.cause });
     this.nothingDone = options.nothingDone;
+    this.silentMs = options.silentMs ?? 0;
   }
 }
 

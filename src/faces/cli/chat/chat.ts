@@ -28,6 +28,8 @@ interface ChatRequest extends ScreenOptions {
   readonly options: SubmitOptions;
   /** Shows what the program waits for before the chat starts and after it ends. Null: nothing. */
   waitFor(what: string | null): void;
+  /** A text of ours with commands in double quotes, as they can be run here. */
+  runnable(text: string): string;
   /** Chooses the conversation. */
   choose(talk: Talk): Promise<Chosen>;
   /** How to create a new conversation. `key` left out: a free key is chosen. */
@@ -55,7 +57,7 @@ class ChatRoom {
   readonly #screen: Screen;
   readonly #questions: Questions;
   readonly #leaving: Leaving;
-  transcript = new Transcript();
+  transcript: Transcript;
   talk!: Talk;
   editor: Editor = newEditor([]);
   #historyFile: string | null = null;
@@ -67,6 +69,7 @@ class ChatRoom {
 
   constructor(request: ChatRequest) {
     this.#request = request;
+    this.transcript = new Transcript(request.runnable);
     this.#agent = request.agent;
     this.#questions = new Questions(this);
     this.#leaving = new Leaving(this);
@@ -152,7 +155,7 @@ class ChatRoom {
   #reset(cwd: string | null): void {
     // The conversation before stays on the screen, above the new one.
     this.#screen.flush();
-    this.transcript = new Transcript();
+    this.transcript = new Transcript(this.#request.runnable);
     this.transcript.cwd = cwd;
     this.#lastTurn = null;
   }
@@ -313,7 +316,7 @@ class ChatRoom {
       error instanceof ThroughlineError
         ? failureOf(error)
         : { code: 'internal', message: `Internal error: ${error instanceof Error ? error.message : error}` };
-    const hint = failure.hint === undefined ? '' : ` ${oneLine(failure.hint)}`;
+    const hint = failure.hint === undefined ? '' : ` ${oneLine(this.#request.runnable(failure.hint))}`;
     this.say([span(oneLine(failure.message), 'red'), span(hint)]);
   }
 
@@ -345,7 +348,8 @@ class ChatRoom {
     // The last prompt may still be on its way.
     if (this.trouble === null) await Promise.race([this.talk.submitted(), delay(ACCEPT_MS, null, { ref: false })]);
     this.#screen.leave();
-    if (code !== EXIT.internal) this.#request.output.write(`\n${this.#leaving.farewell().join('\n')}\n`);
+    if (code !== EXIT.internal)
+      this.#request.output.write(`\n${this.#leaving.farewell().map(this.#request.runnable).join('\n')}\n`);
     this.#request.waitFor('closing …');
     const { graceMs } = this.#leaving;
     const closed = this.talk.close(graceMs);

@@ -1,3 +1,4 @@
+import { shellWord } from '../../../core/turn/quoted.ts';
 import { DONE, EXIT } from '../exit-codes.ts';
 import { oneLine } from '../terminal-text.ts';
 import { HINT_MS } from './screen.ts';
@@ -98,7 +99,7 @@ export class Leaving {
     if (conversation === null || name === null)
       return lost.length > 0 ? lost : ['The conversation was not created: nothing was sent.'];
     const goesOn = served ? this.#openTurns().map((turn) => `${turn} continues on the server.`) : [];
-    return [...lost, ...goesOn, `To come back: throughline chat ${shellWord(oneLine(name))}`];
+    return [...lost, ...goesOn, `To come back: "throughline chat ${shellWord(oneLine(name))}"`];
   }
 
   #openTurns(): string[] {
@@ -106,8 +107,4 @@ export class Leaving {
     const others = this.#elsewhere.map(({ name, n }) => `Turn ${n} of "${oneLine(name)}"`);
     return [...(running === null ? [] : [`Turn ${running.n}`]), ...others];
   }
-}
-
-function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -249,8 +249,8 @@ export class Scene {
     const { from, to } = this.#times.get(id) ?? { from: 0, to: 0 };
     const ms = (to ?? now ?? from) - from;
     const icon = { completed: span('✓ ', 'green'), failed: span('✗ ', 'red'), unknown: span('● ', 'yellow') }[status];
-    const words = oneLine(name);
-    const place = oneLine(target === null ? '' : this.#short(target));
+    const words = oneLine(name, 'code');
+    const place = oneLine(target === null ? '' : this.#short(target), 'code');
     const about: Span[] = place === '' || words.includes(place) ? [] : [span(` ${place}`, 'dim')];
     const outcome = status === 'failed' ? ' · failed' : status === 'unknown' && now === null ? ' · end unknown' : '';
     const time = span(`${ms >= 100 ? ` · ${seconds(ms)}` : ''}${outcome}`, status === 'failed' ? 'red' : 'dim');

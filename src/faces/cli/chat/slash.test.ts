@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { noSuchConversation } from '../../../core/errors.ts';
 import { completions, parseSlash, SLASH_COMMANDS, type SlashContext } from './slash.ts';
+import type { Described } from './text/cells.ts';
 
 test.each([
   ['hello', { kind: 'prompt', text: 'hello' }],
@@ -14,7 +15,7 @@ test.each([
   ['/retry 3', { kind: 'unknown', message: '/retry takes nothing after it.' }],
   ['/fork 3 copy more', { kind: 'unknown', message: '/fork takes [TURN] [KEY].' }],
   ['/open my notes', { kind: 'command', name: 'open', command: SLASH_COMMANDS.open, words: ['my', 'notes'] }],
-  ['/constructor', { kind: 'unknown', message: expect.stringContaining('begin it with //') }],
+  ['/constructor', { kind: 'unknown', message: expect.stringContaining('write //constructor') }],
 ])('%j', (text, expected) => {
   expect(parseSlash(text)).toEqual(expected);
 });
@@ -41,6 +42,15 @@ test('every command of the conversation is there', () => {
     'open',
   ];
   expect(Object.keys(SLASH_COMMANDS)).toEqual(expect.arrayContaining(asked));
+});
+
+test('/help says how a prompt that begins with a slash is sent', async () => {
+  const rows: Described[] = [];
+  await SLASH_COMMANDS.help?.run(
+    { describe: (more: readonly Described[]) => rows.push(...more) } as unknown as SlashContext,
+    [],
+  );
+  expect(rows.map(([name, does]) => `${name}: ${does}`)).toContain('//TEXT: send /TEXT to the agent, as a prompt');
 });
 
 test.each([

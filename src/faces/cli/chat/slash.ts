@@ -87,7 +87,7 @@ export function parseSlash(text: string): Slash {
   }
   const near = nearest(name, Object.keys(SLASH_COMMANDS));
   const meant = near === null ? '' : ` Did you mean /${near}?`;
-  const message = `There is no command /${name}.${meant} /help lists them; to send this as a prompt, begin it with //.`;
+  const message = `There is no command /${name}.${meant} /help lists them. To send this as a prompt, write /${text}`;
   return { kind: 'unknown', message };
 }
 
@@ -109,7 +109,7 @@ function helpRows(): Described[] {
   const commands = Object.entries(SLASH_COMMANDS).map(
     ([name, { takes, does }]) => [`/${name} ${takes}`.trimEnd(), does] as const,
   );
-  return [...commands, ...KEYS];
+  return [...commands, ['//TEXT', 'send /TEXT to the agent, as a prompt'], ...KEYS];
 }
 
 function existing({ conversation }: SlashContext): PublicConversation {

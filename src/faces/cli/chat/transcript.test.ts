@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { EventKind } from '../../../core/event.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../core/public/event.ts';
-import { RETRACTED, type Update } from '../../../core/turn/update.ts';
+import { RETRACTED, retryUpdate, type Update } from '../../../core/turn/update.ts';
 import type { Line } from './text/cells.ts';
 import { Transcript } from './transcript.ts';
 
@@ -272,4 +272,17 @@ test('text that the agent sent before a question is shown above the answer', () 
   end();
   const asked = '? write notes · answered: Reject, elsewhere, by local';
   expect(paper.slice(2)).toEqual(['', 'I want to write', '', asked, '', 'Then not.', '', 'a list']);
+});
+
+test('while the agent asks its model again, the activity says so, until something of an answer has come', () => {
+  const { transcript, see, say, update, queue, start, end } = watched();
+  queue();
+  start();
+  see('turn.sent', { n: 1, sent: {} as never });
+  update(retryUpdate({ attempt: 4, of: 10, inMs: 35_000, status: null, reason: null }));
+  update({ sessionUpdate: 'session_info_update', title: 'A title' });
+  expect(transcript.activity?.what).toBe('The model’s API does not answer (attempt 4 of 10, next in 35 s)');
+  say('Hello');
+  expect(transcript.activity?.what).toBe('working');
+  end();
 });

@@ -1,7 +1,7 @@
 import type { Failure } from '../../../core/errors.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../core/public/session.ts';
-import type { Update } from '../../../core/turn/update.ts';
+import { modelRetryIn, retryText, showsAnswer, type Update } from '../../../core/turn/update.ts';
 import type { Handlers } from '../events.ts';
 import { handle } from '../events.ts';
 import { RECOVERED, receiptLine, stalledLine, turns } from '../lines.ts';
@@ -28,6 +28,7 @@ export type Question = PublicEventPayloads['permission.asked'];
  * drawn again and again. It does no I/O and reads no clock.
  */
 export class Transcript {
+  readonly #runnable: (text: string) => string;
   /** Paths below this directory are shown relative to it. */
   cwd: string | null = null;
   /** Turns that have begun, and notes between them, until they are printed. */
@@ -40,12 +41,19 @@ export class Transcript {
   activity: Activity | null = null;
   #lastSeam = '';
   #begunAt: number | null = null;
+  /** The agent asks its model again, and nothing of an answer has come since. */
+  #retries = false;
   /** The turn that runs, or is next; null: none is open. */
   running: { readonly id: string; readonly n: number; readonly agent: string } | null = null;
   readonly #agents = new Map<string, string>();
   readonly questions: Question[] = [];
   /** Questions that were answered here. */
   readonly #answeredHere = new Set<string>();
+
+  /** `runnable`: a text of ours with commands in double quotes, as they can be run here. */
+  constructor(runnable = (text: string) => text) {
+    this.#runnable = runnable;
+  }
 
   /** Prompts of this terminal that are not accepted yet. */
   get unsent(): readonly string[] {
@@ -170,9 +178,14 @@ export class Transcript {
   }
 
   #update(update: Update, at: number): void {
+    const retry = modelRetryIn(update);
+    if (retry !== null) this.#retries = true;
+    else if (showsAnswer(update)) this.#retries = false;
     const thinks = update.sessionUpdate === 'agent_thought_chunk';
     const condenses = update.sessionUpdate === 'compaction_update' && update.status === 'in_progress';
-    this.#does(thinks ? 'thinking' : condenses ? 'condensing the conversation' : 'working', at);
+    if (retry !== null) this.#does(oneLine(retryText(retry)), at);
+    else if (!this.#retries)
+      this.#does(thinks ? 'thinking' : condenses ? 'condensing the conversation' : 'working', at);
     this.#last().update(update, at);
   }
 
@@ -197,7 +210,7 @@ export class Transcript {
     if (recovered) scene.note([span(RECOVERED, 'dim')]);
     if (outcome === 'cancelled') scene.note([span('Cancelled.', 'yellow')]);
     else if (failure !== null) {
-      const hint = failure.hint === undefined ? '' : ` ${oneLine(failure.hint)}`;
+      const hint = failure.hint === undefined ? '' : ` ${oneLine(this.#runnable(failure.hint))}`;
       const style = outcome === 'interrupted' ? 'yellow' : 'red';
       scene.note([span(`Turn ${n} ${outcome}: `, style), span(`${oneLine(failure.message)}${hint}`)]);
     }
@@ -230,7 +243,7 @@ export class Transcript {
   #closed(permissionId: string, how: string, style: 'green' | 'red' | 'dim'): void {
     const at = this.questions.findIndex((one) => one.permissionId === permissionId);
     const [question] = at === -1 ? [] : this.questions.splice(at, 1);
-    const title = question === undefined ? '' : `${oneLine(question.title)} `;
+    const title = question === undefined ? '' : `${oneLine(question.title, 'code')} `;
     this.#last().note([span('? ', 'yellow'), span(title), span(`· ${oneLine(how)}`, style)], true);
   }
 
@@ -241,6 +254,7 @@ export class Transcript {
   }
 
   #rests(): void {
+    this.#retries = false;
     this.activity = null;
     this.#begunAt = null;
   }

@@ -76,7 +76,7 @@ const MOST_QUESTION = 8;
 
 function questionLines({ question, moreQuestions, selected, editor }: ViewState, width: number): Line[] {
   if (question === null) return [];
-  const title = wrap([span(questionText(stripControls(question.title)), 'bold')], width, {
+  const title = wrap([span(questionText(question.title), 'bold')], width, {
     first: [span('? The agent asks: ', 'yellow')],
     rest: [span('  ')],
   });

@@ -63,8 +63,8 @@ function encodeProblem({ code, message, hint }: ThroughlineError): string {
 }
 
 /**
- * Writes the stream until it ends; its headers have been sent. Writes to Node's connection directly, with its buffer and its
- * timeout: a web stream in between would cost more than everything else.
+ * Writes the stream until it ends; its headers have been sent. Writes to Node's connection directly, with its buffer: a web stream
+ * in between would cost more than everything else.
  */
 export async function writeStream(outgoing: ServerResponse, options: StreamOptions): Promise<StreamEnd> {
   const { feed, stop, heartbeatMs, stallMs, retryMs } = options;
@@ -77,7 +77,6 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
   outgoing.on('close', left);
   // It may have been closed while the request was read.
   if (outgoing.destroyed) left();
-  outgoing.on('timeout', () => cut('slow'));
   const heart = setInterval(() => {
     if (!signal.aborted && !outgoing.writableNeedDrain) outgoing.write(HEARTBEAT);
   }, heartbeatMs);
@@ -109,19 +108,43 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
     outgoing.destroy();
   }
 
-  /** Resolves when the buffer is empty, or the stream should end. Node's timeout starts again whenever a part was sent. */
+  /** Resolves when the buffer is empty, or the stream should end. */
   function taken(): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
-        outgoing.setTimeout(0);
+        endWatch();
         outgoing.off('drain', done);
         signal.removeEventListener('abort', done);
         resolve();
       };
-      outgoing.setTimeout(stallMs);
+      const endWatch = watchReader(outgoing, stallMs, () => cut('slow'));
       outgoing.on('drain', done);
       signal.addEventListener('abort', done);
       if (signal.aborted) done();
     });
   }
 }
+
+/** How often in its time a reader is looked at. */
+const LOOKS = 10;
+
+/**
+ * Calls back when the other side has read nothing of what waits for it for `stallMs`, at most a tenth of that later. Returns a function that
+ * ends the watch. Node's own timeout of a connection comes up to twice as late: it waits once more when a part has left since, and the first part
+ * leaves at once, for the buffers of the system.
+ */
+export function watchReader({ socket }: ServerResponse, stallMs: number, onStall: () => void): () => void {
+  const waiting = () => (socket as SocketWithHandle | null)?._handle?.writeQueueSize ?? 0;
+  let read = 0;
+  let readAt = performance.now();
+  const timer = setInterval(() => {
+    const [left, now] = [waiting(), performance.now()];
+    const readNow = (socket?.bytesWritten ?? 0) - left;
+    if (left === 0 || readNow !== read) [read, readAt] = [readNow, now];
+    else if (now - readAt >= stallMs) onStall();
+  }, stallMs / LOOKS);
+  return () => clearInterval(timer);
+}
+
+/** What Node has passed to the system and the system has not taken yet is known only here. */
+type SocketWithHandle = { readonly _handle?: { readonly writeQueueSize: number } | null };

@@ -2,7 +2,7 @@ import { conversationState, type StateFacts, type TitleSource } from '../../../c
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { TurnState } from '../../../core/turn/turn.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
+import { addUsage, NO_USAGE, OPTIONAL_COUNTS, type Usage } from '../../../core/turn/usage.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
 import type { Json, Separated } from '../../shared/content.ts';
 import {
@@ -48,12 +48,15 @@ const INSERT_RECORD = `
   INSERT INTO records (turn, owner, conv, n, place, body, body_refs, unknown_before) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 const INSERT_WORDS =
   "INSERT INTO words (turn, owner, lexemes) VALUES ($1, $2, array_to_tsvector(string_to_array($3, ' ')))";
+/** Of a number that the rows may lack. */
+const sumOf = (name: string) =>
+  `coalesce((d.usage::json->>'${name}')::numeric, 0) + coalesce((excluded.usage::json->>'${name}')::numeric, 0)`;
 /** The sum as `addUsage` and `JSON.stringify` would write it, so that the row need not be read first. */
 const SUM = `format('{${Object.keys(NO_USAGE)
   .map((name) => `"${name}":%s`)
-  .join(',')}}', ${Object.keys(NO_USAGE)
-  .map((name) => `coalesce((d.usage::json->>'${name}')::numeric, 0) + (excluded.usage::json->>'${name}')::numeric`)
-  .join(', ')})`;
+  .join(',')}%s}', ${Object.keys(NO_USAGE).map(sumOf).join(', ')}, ${OPTIONAL_COUNTS.map(
+  (name) => `coalesce(',"${name}":' || nullif(${sumOf(name)}, 0), '')`,
+).join(' || ')})`;
 const ADD_DAY = `
   INSERT INTO usage_days AS d (owner, day, agent, turns, usage) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (owner, day, agent) DO UPDATE SET turns = d.turns + excluded.turns, usage = ${SUM}`;

@@ -55,7 +55,12 @@ const GONE: Fault = {
 const LOGIN: Fault = {
   code: 'unreachable',
   message: 'The database server refused the login: wrong user or password.',
-  hint: 'Check the user and the password in the address of the store, or in PGUSER and PGPASSWORD.',
+  hint: 'Check the user in the address of the store, and the password in PGPASSWORD, ~/.pgpass or THROUGHLINE_STORE.',
+};
+const NO_PASSWORD: Fault = {
+  code: 'unreachable',
+  message: 'The database server demands a password, and there is none.',
+  hint: 'Set PGPASSWORD, or write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass, which only you may read.',
 };
 const NO_RULE: Fault = {
   code: 'unreachable',
@@ -123,6 +128,7 @@ const CODES: Readonly<Record<string, Fault>> = {
 /** Errors of the driver itself, which have no code. */
 const LOST =
   /^(Connection terminated|Query read timeout|timeout exceeded|Client has encountered|Client was closed|timeout expired)/;
+const PASSWORD_MISSING = /^SASL: SCRAM-SERVER-FIRST-MESSAGE: client password/;
 const TLS_REFUSED = /^The server does not support SSL connections/;
 /** What Node finds wrong with a certificate. */
 const CERTIFICATE = /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY))/;
@@ -144,6 +150,7 @@ export function storageFault(error: unknown): ThroughlineError | null {
 function faultOf(code: string, message: string): Fault | undefined {
   if (CERTIFICATE.test(code)) return NO_TRUST;
   if (TLS_REFUSED.test(message)) return NO_TLS;
+  if (PASSWORD_MISSING.test(message)) return NO_PASSWORD;
   return code.startsWith('08') || LOST.test(message) ? GONE : undefined;
 }
 
@@ -159,8 +166,10 @@ export function openFault(error: unknown): ThroughlineError {
   if (error instanceof ThroughlineError) return error;
   const fault = storageFault(error);
   if (fault === null) {
+    const code = codeOf(error);
+    const says = code === '' ? '' : ` The server or its driver says: ${code}.`;
     return new ThroughlineError('unreachable', 'The PostgreSQL store cannot be opened.', {
-      hint: `Its address is postgres://user:password@host:5432/database. The server or its driver says: ${codeOf(error) || 'no code'}.`,
+      hint: `Check its address: postgres://USER@HOST:5432/DATABASE, with the password in PGPASSWORD or ~/.pgpass.${says}`,
     });
   }
   if (fault.message !== GONE.message) return fault;

@@ -2,7 +2,7 @@ import type { Task } from '../../../core/tasks/task.ts';
 import type { TaskFilter, TaskStore } from '../../../ports/store/tasks.ts';
 import { planHash, type TaskRow, taskOf } from '../../shared/tasks.ts';
 import type { Steps, StepTx } from '../../shared/verbs/steps.ts';
-import { findTask, lastTaskSeq, taskEvents, taskRow, taskUsage } from '../../shared/verbs/task-board.ts';
+import { findTask, lastTaskSeq, taskEvents, taskRow, tasksOfPlan, taskUsage } from '../../shared/verbs/task-board.ts';
 import { addTasks, cancelTask, commitTask, retryTask } from '../../shared/verbs/task-changes.ts';
 import { forgetHolder, releaseTask, renewTasks, taskHolders } from '../../shared/verbs/task-lease.ts';
 import { pageOfReadable } from '../conversations/content.ts';
@@ -42,6 +42,7 @@ export function taskStore(access: Access): TaskStore {
   return {
     add: (owner, plan) => add(owner, plan, planHash(plan)),
     find: reading(findTask),
+    plan: reading(tasksOfPlan),
     list: access.reading(listTasks),
     events: reading(taskEvents),
     lastSeq: reading(lastTaskSeq),

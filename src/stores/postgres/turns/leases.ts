@@ -23,7 +23,7 @@ const RENEW_FREE = renewal('SKIP LOCKED');
 const RENEW = renewal('');
 const HELD = `
   SELECT l.conv, l.worker, (SELECT w.takes IS NULL FROM workers w WHERE w.no = l.worker) AS leaves,
-    l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living
+    EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living
   FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = $1 AND ${unindexed('c.owner')} = $2 AND l.epoch = $3 AND l.worker IS NOT NULL FOR NO KEY UPDATE OF l`;
 const HELD_UNLESS_LOCKED = `${HELD} SKIP LOCKED`;

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { BackupOptions, StoreCopied } from '../../../ports/store/backup.ts';
 import type { Chain, CopiedRow, CopiedValue, CopySide, CopySource, CopyTarget } from './side.ts';
-import { asCopied, BEGUN, COMPLETE, halfCopied, TABLES, type Table } from './tables.ts';
+import { asCopied, BEGUN, COMPLETE, halfCopied, hasMoved, SUCCESSOR, TABLES, type Table } from './tables.ts';
 
 /*
  * Makes a store the same as another one, row by row. Both are read in the order of keys. Rows that differ are written; rows that the source
@@ -9,6 +9,9 @@ import { asCopied, BEGUN, COMPLETE, halfCopied, TABLES, type Table } from './tab
  *
  *   empty ──begin──▶ begun (refused to everybody else) ──passes──▶ the same as the source at one moment
  *                                                          └─ nobody uses the source: verified, completed ─▶ a store of its own
+ *
+ * Right before it is completed, the source gets a mark that names the target, and is refused from then on. A process that is killed between the
+ * two leaves both refused: the same copy, repeated, completes it.
  */
 
 type Copied = Omit<StoreCopied, 'from' | 'to'>;
@@ -28,8 +31,16 @@ const PLACES = `
   LEFT JOIN facts f ON f.owner = '' AND f.name = 'place:' || c.place
   WHERE c.owner <> '' AND c.driver = 'worker' AND c.place <> 'any' GROUP BY c.place, f.value ORDER BY 2`;
 
-/** Throws `conflict` when the target has data that is not from this source. */
-export async function copyRows(from: CopySource, to: CopyTarget, options: BackupOptions): Promise<Copied> {
+/**
+ * `address`: of the target, for the mark of the source. Throws `conflict` when the target has data that is not from this source, and `refused`
+ * when the source was copied to another target before.
+ */
+export async function copyRows(
+  from: CopySource,
+  to: CopyTarget,
+  address: string,
+  options: BackupOptions,
+): Promise<Copied> {
   const log = await begin(from, to);
   try {
     await pass(from, to, options);
@@ -40,7 +51,7 @@ export async function copyRows(from: CopySource, to: CopyTarget, options: Backup
     await pass(from, to, options);
   }
   const broken = from.isAlone ? await verify(from, to, options) : [];
-  if (from.isAlone) await complete(to, log);
+  if (from.isAlone) await complete(from, to, { log, address });
   const [counts] = await to.all<Pick<Copied, 'conversations' | 'turns' | 'events'>>(COUNTS);
   const places = await to.all<Copied['places'][number]>(PLACES);
   return { complete: from.isAlone, ...(counts as NonNullable<typeof counts>), broken, places };
@@ -52,6 +63,8 @@ async function begin(from: CopySource, to: CopyTarget): Promise<string> {
   const known = await fact(to, BEGUN);
   if (known === null) {
     await checkEmpty(to, (await fact(to, ENDED)) === log);
+    const successor = await fact(from, SUCCESSOR);
+    if (successor !== null) throw hasMoved(successor);
     await to.write(() => to.run(SET_FACT, BEGUN, log));
   } else if (known !== log) {
     throw new ThroughlineError('conflict', 'The target holds an unfinished copy of another store.', {
@@ -254,16 +267,29 @@ async function* chainsOf(to: CopyTarget): AsyncGenerator<Chain> {
   }
 }
 
-async function complete(to: CopyTarget, log: string): Promise<void> {
+/** `finish` may find damage: the source gets its mark after it. */
+async function complete(
+  from: CopySource,
+  to: CopyTarget,
+  { log, address }: { log: string; address: string },
+): Promise<void> {
   const time = await to.time();
   await to.write(async () => {
     await to.finish();
+    if ((await fact(from, SUCCESSOR)) === null) await from.mark(SET_FACT, SUCCESSOR, address);
     const [ready, living] = COMPLETE;
     await to.run(ready, time, time);
     await to.run(living);
     await to.run(REMOVE_FACT, BEGUN);
     await to.run(SET_FACT, ENDED, log);
   });
+}
+
+/** The store can be used again, beside the one that it was copied to. Returns the address of that one; null: it was not copied. */
+export async function forgetSuccessor(store: CopyTarget): Promise<string | null> {
+  const successor = await fact(store, SUCCESSOR);
+  if (successor !== null) await store.write(() => store.run(REMOVE_FACT, SUCCESSOR));
+  return successor;
 }
 
 async function fact(side: CopySide, name: string): Promise<string | null> {

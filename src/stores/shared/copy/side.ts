@@ -18,6 +18,8 @@ export interface CopySide extends AsyncDisposable {
 export interface CopySource extends CopySide {
   /** Nobody else uses it, and nobody can until it is closed. */
   readonly isAlone: boolean;
+  /** Ends the snapshot, and carries this out durably. Only if it is alone. */
+  mark(sql: string, ...values: CopiedValue[]): Promise<void>;
 }
 
 /** Nobody else uses it. */

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { shellWord } from '../../../core/turn/quoted.ts';
 import type { CopiedRow } from './side.ts';
 
 export interface Table {
@@ -67,7 +68,6 @@ export function asCopied({ name }: Table, row: CopiedRow): CopiedRow {
 export const COMPLETE = [
   'UPDATE leases SET ready_at = ? WHERE ready_at > ?',
   `UPDATE sessions SET state = 'dormant', process = NULL WHERE state = 'live'
-    AND EXISTS (SELECT 1 FROM leases l WHERE l.conv = sessions.conv AND l.driver = 'worker')
     AND NOT EXISTS (
       SELECT 1 FROM turns t
       WHERE t.conv = sessions.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = sessions.id)`,
@@ -75,9 +75,31 @@ export const COMPLETE = [
 
 /** The fact of a store that is a begun copy: the log of its source. */
 export const BEGUN = 'copy';
-export const HALF_COPIED = `SELECT 1 FROM facts WHERE owner = '' AND name = '${BEGUN}'`;
+/** The fact of a store whose data was copied to another one: the address of that one, without a password. */
+export const SUCCESSOR = 'successor';
+export const COPY_FACTS = `SELECT name, value FROM facts WHERE owner = '' AND name IN ('${BEGUN}', '${SUCCESSOR}')`;
 
-/** Why such a store cannot be opened. */
+export interface CopyFact {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Throws `refused` when a store with these facts must not be used: it is half copied, or its data is in another store now. */
+export function checkUsable(facts: readonly CopyFact[]): void {
+  for (const { name, value } of facts) throw name === BEGUN ? halfCopied() : hasMoved(value);
+}
+
+/** Used further, the two stores would continue separately, and each would lack what the other one has. */
+export function hasMoved(successor: string): ThroughlineError {
+  const store = shellWord(successor);
+  return new ThroughlineError('refused', `The data of this store was copied to ${successor}, and is used there now.`, {
+    hint:
+      `Use that store: --store ${store}, THROUGHLINE_STORE, or "store" in the settings. If its copy was not finished, run the same ` +
+      '"throughline store copy" again. To use this store again, beside the other one: "throughline store reopen STORE".',
+  });
+}
+
+/** Why a copy that was begun cannot be used. */
 export function halfCopied(): ThroughlineError {
   return new ThroughlineError('refused', 'The store is a copy that was not finished.', {
     hint: 'Stop what uses the store that it is copied from, and run the same "throughline store copy" again.',

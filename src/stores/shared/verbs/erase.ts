@@ -4,7 +4,7 @@ import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { storedProcess } from '../../../core/process.ts';
 import type { TaskSpec } from '../../../core/tasks/task.ts';
-import type { ErasedSession, Erasure, ToErase } from '../../../ports/store/conversations.ts';
+import type { ErasedSession, Erasure, ToErase, UnfinishedErasure } from '../../../ports/store/conversations.ts';
 import { isName, parsed, type Row } from '../rows.ts';
 import { MOVED } from './places.ts';
 import { all, one, run, type Steps, type StepTx } from './steps.ts';
@@ -13,6 +13,10 @@ import { all, one, run, type Steps, type StepTx } from './steps.ts';
 const NOBODY = '';
 const NOTE = 'INSERT INTO erasures (owner, conversation, at, sandbox) VALUES (?, ?, ?, ?)';
 const NOTE_SANDBOX = 'UPDATE erasures SET sandbox = 1 WHERE owner = ? AND conversation = ?';
+const END = 'UPDATE erasures SET sandbox = 0 WHERE owner = ? AND conversation = ?';
+const UNFINISHED = `
+  SELECT e.owner, e.conversation, c.sandbox FROM erasures e JOIN conversations c ON c.id = e.conversation
+  WHERE e.sandbox = 1 AND c.place = ? AND e.at < ? ORDER BY e.at`;
 const NOTED = `
   SELECT c.no, c.id, c.sandbox, c.place, 1 AS erased FROM erasures e JOIN conversations c ON c.id = e.conversation
   WHERE e.owner = ? AND e.conversation = ?`;
@@ -66,6 +70,15 @@ export function* noteErasure(tx: StepTx, owner: string, id: string, withSandbox:
 /** The sandbox of one that was erased before is to be deleted as well. */
 export function noteSandbox(owner: string, id: string): Steps<void> {
   return run(NOTE_SANDBOX, owner, id);
+}
+
+/** Its sandbox was deleted, or its owner was told why not. */
+export function endErasure(_: StepTx, owner: string, id: string): Steps<void> {
+  return run(END, owner, id);
+}
+
+export function unfinishedErasures(place: string, before: number): Steps<UnfinishedErasure[]> {
+  return all<UnfinishedErasure>(UNFINISHED, place, before);
 }
 
 /** What the store does not erase. `withSessions` false: their rows cannot be read. */

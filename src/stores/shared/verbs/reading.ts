@@ -71,6 +71,7 @@ const SESSIONS_BY_ID = `
 const MIRROR_PIECES = `
   SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session
   WHERE s.ref = ? AND ${unindexedNo('s.conv')} = ? ORDER BY m.start`;
+const OPEN_PERMISSIONS = "SELECT id FROM permissions WHERE conv = ? AND state = 'open'";
 const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND ${unindexed('c.owner')} = ?`;
 
 /** The number of the owner's conversation inside the database. Throws `not_found`. */
@@ -239,4 +240,9 @@ export function* permissionRow(owner: string, id: string): Steps<PermissionRow> 
 export function* findPermission(owner: string, id: string): Steps<Permission | null> {
   const row = yield* one<PermissionRow>(PERMISSION_BY_ID, id, owner);
   return row === undefined ? null : permissionOf(row);
+}
+
+export function* openPermissions(owner: string, conversation: string): Steps<string[]> {
+  const open = yield* all<{ id: string }>(OPEN_PERMISSIONS, yield* conversationNo(owner, conversation));
+  return open.map(({ id }) => id);
 }

@@ -5,10 +5,11 @@ import type { LastTaskUsage, TaskUsageRow } from '../../../ports/store/tasks.ts'
 import { LAST_DAY, pageOf } from '../page.ts';
 import { isName } from '../rows.ts';
 import { type TaskRow, taskOf } from '../tasks.ts';
-import { each, insert, LIMIT, one, type Steps, type StepTx } from './steps.ts';
+import { all, each, insert, LIMIT, one, type Steps, type StepTx } from './steps.ts';
 
 const BY_ID = 'SELECT * FROM tasks WHERE id = ? AND owner = ?';
 const BY_NAME = 'SELECT * FROM tasks WHERE owner = ? AND name = ? ORDER BY no DESC LIMIT 1';
+export const OF_PLAN = 'SELECT * FROM tasks WHERE owner = ? AND plan = ? ORDER BY place_in_plan';
 const NEXT_SEQS = `
   INSERT INTO boards (owner, next_seq, served) VALUES (?1, 1 + ?2, 0)
   ON CONFLICT (owner) DO UPDATE SET next_seq = boards.next_seq + ?2 RETURNING next_seq - ?2 AS seq`;
@@ -25,6 +26,10 @@ export function* findTask(owner: string, idOrName: string): Steps<Task | null> {
   if (!isName(idOrName)) return null;
   const row = (yield* one<TaskRow>(BY_ID, idOrName, owner)) ?? (yield* one<TaskRow>(BY_NAME, owner, idOrName));
   return row === undefined ? null : taskOf(row);
+}
+
+export function* tasksOfPlan(owner: string, plan: string): Steps<Task[]> {
+  return isName(plan) ? (yield* all<TaskRow>(OF_PLAN, owner, plan)).map(taskOf) : [];
 }
 
 /** The owner's task. Throws `not_found`. */

@@ -15,14 +15,15 @@ import {
   taskWithoutWords,
 } from '../tasks.ts';
 import { dayOf } from '../totals.ts';
+import { sessionIdUsed } from '../turns.ts';
 import { all, changed, insert, one, orTaken, run, type Steps, type StepTx } from './steps.ts';
-import { appendTaskEvents, taskRow } from './task-board.ts';
+import { appendTaskEvents, OF_PLAN, taskRow } from './task-board.ts';
 
-const OF_PLAN = 'SELECT * FROM tasks WHERE owner = ? AND plan = ? ORDER BY place_in_plan';
 const INSERT = `
   INSERT INTO tasks (owner, id, plan, plan_hash, place_in_plan, place, parallel, name, milestone, session, spec, progress, state,
     epoch, created_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+const SESSION_USED = 'SELECT 1 FROM sessions WHERE id = ? LIMIT 1';
 const INSERT_AFTER = 'INSERT INTO task_after (task, first, owner) VALUES (?, ?, ?)';
 const SAVE = 'UPDATE tasks SET progress = ?, gate = ? WHERE no = ?';
 const LEAVE = `
@@ -83,7 +84,10 @@ function* addTask(
   hash: Uint8Array,
 ): Steps<{ no: number; task: Task }> {
   const { id, ...spec } = task;
-  const { name, milestone, session, goal, agent } = task;
+  const { name, milestone, newSession, goal, agent } = task;
+  if (newSession !== null && (yield* one(SESSION_USED, newSession)) !== undefined) throw sessionIdUsed(newSession);
+  // Open tasks name each session once, an existing one or a new one.
+  const session = newSession ?? task.session;
   const state = task.after.length > 0 ? 'waiting' : 'queued';
   const progress = firstProgress(task);
   const values = [owner, id, plan, hash, i, place, parallel, name, milestone, session];

@@ -97,13 +97,13 @@ function* accept(
   }
   const ledger = yield* open;
   const { row, tx } = ledger;
+  const agent = chosenAgent(request, row.last_agent);
   const perDay = perDayOf(request, row);
   if (perDay !== null) {
     // What the others of a shared transaction spend is not written yet.
     ledger.alone();
-    checkSpent(perDay, yield* spending(owner, row.conv, tx.now), tx.now);
+    checkSpent(perDay, yield* spending(owner, row.conv, tx.now), agent, tx.now);
   }
-  const agent = chosenAgent(request, row.last_agent);
   yield* checkSession(ledger, agent, request);
   yield* checkNewSession(ledger, request);
   yield* checkRetried(ledger, request);

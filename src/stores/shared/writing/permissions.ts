@@ -2,11 +2,12 @@ import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
 import type { NewPermission } from '../../../ports/store/permissions.ts';
 import type { Stamp, TurnName } from '../ledger.ts';
 import { PERMISSION, type PermissionRow } from '../rows.ts';
-import { all, one, run, runUnlessTaken, type Steps, unindexed } from '../verbs/steps.ts';
+import { all, one, run, runUnlessTaken, type Steps, unindexed, unindexedNo } from '../verbs/steps.ts';
 import type { SharedLedger } from './ledger.ts';
 
 const BY_ID = `${PERMISSION} WHERE p.id = ? AND ${unindexed('p.owner')} = ?`;
-const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE turn = ? AND state = 'open' ORDER BY no`;
+// The index of open questions is used, not that of a turn: an agent may ask any number, and nearly all of them are over.
+const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE conv = ? AND state = 'open' AND ${unindexedNo('turn')} = ? ORDER BY no`;
 const INSERT = `
   INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)`;
@@ -14,7 +15,8 @@ const CLOSE = 'UPDATE permissions SET state = ?, reason = ?, ended_at = ? WHERE 
 const WAIT = "UPDATE turns SET state = 'waiting' WHERE no = ?";
 const GO_ON = `
   UPDATE turns SET state = 'running'
-  WHERE no = ?1 AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM permissions WHERE turn = ?1 AND state = 'open')`;
+  WHERE no = ?1 AND state = 'waiting'
+    AND NOT EXISTS (SELECT 1 FROM permissions WHERE conv = ?2 AND state = 'open' AND ${unindexedNo('turn')} = ?1)`;
 
 export function* ask(ledger: SharedLedger, turn: TurnName, asked: NewPermission, stamp: Stamp): Steps<void> {
   const { tx, row } = ledger;
@@ -57,7 +59,7 @@ interface OpenQuestion {
 
 export function* openQuestions(ledger: SharedLedger, turn: TurnName): Steps<OpenQuestion[]> {
   ledger.reads('permissions');
-  return yield* all<OpenQuestion>(OPEN_OF_TURN, turn.no);
+  return yield* all<OpenQuestion>(OPEN_OF_TURN, ledger.row.conv, turn.no);
 }
 
 /** Withdraws these. */
@@ -79,6 +81,6 @@ export function* withdraw(
 export function* goOn(ledger: SharedLedger, turn: number): Steps<void> {
   // Whether it waits for another one is found out by the statement.
   ledger.alone();
-  yield* run(GO_ON, turn);
+  yield* run(GO_ON, turn, ledger.row.conv);
   ledger.restate();
 }

@@ -89,11 +89,10 @@ export function* changeSession(
 
 /**
  * The holder of the conversation is gone, and with it the processes of its sessions. Otherwise a session that is not used again would
- * stay recorded as living for ever. Trackers hold their sessions themselves. Returns their numbers.
+ * stay recorded as living for ever. Returns their numbers.
  */
 export function* endLiving(ledger: SharedLedger): Steps<ReadonlySet<number>> {
   const { row } = ledger;
-  if (row.driver !== 'worker') return new Set();
   const living = yield* all<Pick<SessionRow, 'no' | 'id' | 'watermark'>>(LIVING, row.conv);
   for (const { no, id, watermark } of living) {
     yield* run(CHANGE_STATE, 'dormant', no);

@@ -1,4 +1,4 @@
-import { type Spending, spendingOf as sumOf } from '../../../core/limits/spending.ts';
+import { addSpending, NO_SPENDING, type Spending } from '../../../core/limits/spending.ts';
 import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import { addEndedTurns, addSpent, dayOf, type EndedTurn, type SpentRow, spentOn, type TotalsRow } from '../totals.ts';
 import { conversationNo } from '../verbs/reading.ts';
@@ -13,7 +13,7 @@ const SAVE = `
   UPDATE totals SET completed = ?, first_n = ?, first_at = ?, last_n = ?, last_at = ?, changes = ?, last_session = ?, usage = ?,
     day = ?, day_spent = ?
   WHERE conv = ?`;
-const OWNERS_DAY = 'SELECT usage FROM usage_days WHERE owner = ? AND day = ?';
+const OWNERS_DAY = 'SELECT agent, usage FROM usage_days WHERE owner = ? AND day = ?';
 const LAST_SPENT = 'SELECT day, day_spent AS spent FROM totals WHERE conv = ?';
 
 export function countSession({ row }: SharedLedger): Steps<void> {
@@ -42,7 +42,7 @@ export function* countTurns(
   if (spent !== undefined) {
     const day = dayOf(tx.now);
     ledger.addToDay(day, spent.agent, spent);
-    today = [day, addSpent(day, totals, spent.usage)];
+    today = [day, addSpent(day, totals, spent.agent, spent.usage)];
   }
   const { completed, first_n, first_at, last_n, last_at, changes, last_session, usage } = totals;
   yield* run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, usage, ...today, row.conv);
@@ -56,11 +56,11 @@ export function* spendingOf(owner: string, id: string, now: number): Steps<Spend
 export function* spending(owner: string, conv: number, now: number): Steps<Spending> {
   const day = dayOf(now);
   const [agents, last] = yield* together(
-    all<{ usage: string }>(OWNERS_DAY, owner, day),
+    all<{ agent: string; usage: string }>(OWNERS_DAY, owner, day),
     one<SpentRow>(LAST_SPENT, conv),
   );
   return {
     conversation: spentOn(day, last),
-    owner: sumOf(agents.map(({ usage }) => JSON.parse(usage))),
+    owner: agents.reduce((sum, { agent, usage }) => addSpending(sum, agent, JSON.parse(usage)), NO_SPENDING),
   };
 }

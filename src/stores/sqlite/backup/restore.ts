@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Restored } from '../../../ports/store/backup.ts';
+import { SUCCESSOR } from '../../shared/copy/tables.ts';
 import { Database } from '../file/database.ts';
 import { migrate, syncToDisk } from '../file/upgrade.ts';
 import { asRestored } from '../loss/losses.ts';
@@ -8,12 +9,12 @@ import type { Replaced } from './plan.ts';
 
 /*
  * A backup becomes the database of a data home. It is a copy of something that may still run elsewhere, so it takes nothing over from
- * there: no lease, no process, no one-time link, and not the id of the log.
+ * there: no lease, no process, no one-time link, no other store that the data was copied to, and not the id of the log.
  */
 
 // Its leases have expired, and their holders are not in this database.
 const FORGET_PROCESSES = `
-  DELETE FROM facts WHERE owner = '' AND name GLOB 'clock:*';
+  DELETE FROM facts WHERE owner = '' AND (name GLOB 'clock:*' OR name = '${SUCCESSOR}');
   UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ready_at END WHERE worker IS NOT NULL;
   DELETE FROM workers;
   DELETE FROM sign_in_links;

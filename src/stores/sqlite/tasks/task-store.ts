@@ -2,7 +2,7 @@ import type { Task } from '../../../core/tasks/task.ts';
 import type { TaskFilter, TaskStore } from '../../../ports/store/tasks.ts';
 import { pageOf, readable } from '../../shared/page.ts';
 import { planHash, type TaskRow, taskOf } from '../../shared/tasks.ts';
-import { findTask, lastTaskSeq, taskEvents, taskRow, taskUsage } from '../../shared/verbs/task-board.ts';
+import { findTask, lastTaskSeq, taskEvents, taskRow, tasksOfPlan, taskUsage } from '../../shared/verbs/task-board.ts';
 import { addTasks, cancelTask, commitTask, retryTask } from '../../shared/verbs/task-changes.ts';
 import { forgetHolder, releaseTask, renewTasks, taskHolders } from '../../shared/verbs/task-lease.ts';
 import type { Access } from '../file/access.ts';
@@ -28,6 +28,7 @@ export function taskStore(access: Access): TaskStore {
       return add(owner, plan, hash);
     },
     find: reading(findTask),
+    plan: reading(tasksOfPlan),
     list: access.paging('listTasks', listTasks),
     events: reading(taskEvents),
     lastSeq: reading(lastTaskSeq),

@@ -13,7 +13,7 @@ const RENEW = `
   WHERE conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND epoch = ? AND worker IS NOT NULL`;
 const HELD = `
   SELECT l.conv, l.worker,
-    l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living FROM leases l
+    EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living FROM leases l
   WHERE l.conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND l.epoch = ? AND l.worker IS NOT NULL`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ? END WHERE conv = ?';
 const WORKERS = 'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL)';

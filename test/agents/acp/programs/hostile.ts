@@ -45,15 +45,50 @@ const VIOLATIONS: Readonly<Record<string, () => void>> = {
   },
 };
 
+/** Questions that were not answered yet, and what is due when all are. */
+let open = 0;
+let answered = () => {};
+
+/** Asks all at once, and waits for the answers. */
+function askAll(questions: number): Promise<void> {
+  const options = [
+    { optionId: 'yes', name: 'Yes', kind: 'allow_once' },
+    { optionId: 'no', name: 'No', kind: 'reject_once' },
+  ];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  [open, answered] = [questions, resolve];
+  for (let n = 1; n <= questions; n += 1) {
+    const toolCall = { toolCallId: `tool-${n}`, title: `Question ${n}` };
+    send({
+      id: `question-${n}`,
+      method: 'session/request_permission',
+      params: { sessionId: 'one', toolCall, options },
+    });
+  }
+  return promise;
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params = {} } = JSON.parse(line) as Message;
   if (id === undefined) continue;
+  if (method === undefined) {
+    open -= 1;
+    if (open === 0) answered();
+    continue;
+  }
   const result = { sessionId: 'one', protocolVersion: 1, agentInfo: { name: 'hostile', version: '1' } };
   if (method !== 'session/prompt') {
     send({ id, result });
     continue;
   }
   const [{ text }] = params.prompt as [{ text: string }];
+  if (text.startsWith('ask ')) {
+    void askAll(Number(text.slice(4))).then(() => {
+      chunk('Well.');
+      send({ id, result: { stopReason: 'end_turn' } });
+    });
+    continue;
+  }
   VIOLATIONS[text]?.();
   chunk('Well.');
   send({ id, result: { stopReason: text.startsWith('stop: ') ? text.slice(6) : 'end_turn' } });

@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { tokensOf } from '../../../../src/core/limits/budget.ts';
+import { NO_USAGE } from '../../../../src/core/turn/usage.ts';
 import { systemProcesses } from '../../../../src/host/processes.ts';
 import { conversationOf } from '../../../../src/testing/index.ts';
 import { until } from '../../../contracts/agent-sandbox.ts';
@@ -34,10 +36,14 @@ export function crashes(adapter: ClaudeAdapter): void {
     const request = home.model.lastRequest();
     expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
     expect(readFileSync(effects, 'utf8')).toBe('line\n');
+    const cutOff = (await tl.engine.turns('chat'))[1]?.usage ?? NO_USAGE;
+    expect(cutOff).toMatchObject({ modelCalls: 1, costMicros: 0, unknownCosts: 1 });
+    expect(tokensOf(cutOff)).toBeGreaterThan(0);
   });
 
   test('when Throughline is killed and Claude finishes its answer, the turn is completed, and the session has it', async () => {
     await using home = await ClaudeHome.make(adapter);
+    home.settings = { ...home.settings, limits: { conversationPerDay: '50 USD', ownerPerDay: '50 USD' } };
     const cwd = home.directory('work');
     const host = await home.host();
     await host.calls.ask('chat', FIRST, { cwd });
@@ -58,7 +64,11 @@ export function crashes(adapter: ClaudeAdapter): void {
     const { reply, receipt } = await tl.conversation('chat').ask('Which codewords have you seen?');
     const [, turn] = await tl.engine.turns('chat');
     expect(turn).toMatchObject({ state: 'completed', recovered: true, failure: null, attempt: 1 });
-    expect(turn?.usage).toMatchObject({ modelCalls: 3, inputTokens: expect.any(Number) });
+    // Its cost is only in the output that nobody read. Unknown, it did not refuse the next turn.
+    expect(turn?.usage).toMatchObject({ modelCalls: 3, costMicros: 0, unknownCosts: 1 });
+    expect(tokensOf(turn?.usage ?? NO_USAGE)).toBeGreaterThan(0);
+    const { usage } = await tl.conversation('chat').summary();
+    expect(usage).toMatchObject({ costMicros: expect.any(Number), unknownCosts: 1 });
     expect((await tl.engine.answerOf(turn?.id ?? '')).reply).toBe('Between.\n\nThe codeword is birch.');
     const { records } = await tl.engine.export('chat');
     expect(records[1]).toMatchObject({
@@ -87,7 +97,9 @@ export function crashes(adapter: ClaudeAdapter): void {
     await until('its call is stored', () => hasStoredUpdate(tl.engine, 'chat', 'effects.log'));
     const [session] = await tl.engine.sessions('chat');
     killAgent(home);
-    const { state, failure } = await ended(tl.engine, turn);
+    const { state, failure, usage } = await ended(tl.engine, turn);
+    expect(usage).toMatchObject({ modelCalls: 1, costMicros: 0, unknownCosts: 1 });
+    expect(tokensOf(usage)).toBeGreaterThan(0);
     expect({ state, message: failure?.message }).toEqual({
       state: 'interrupted',
       message: 'Claude’s process ended by SIGKILL.',

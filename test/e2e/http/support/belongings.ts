@@ -18,12 +18,13 @@ export async function belongings(ann: Caller) {
   const { tasks } = await ann.ok('POST', '/tasks', { plan: { name: 'secret errand', goal: '/hang' } });
   const tracked = { requestId: 'her-request', agentId: 'her-agent', sessionId: 'her-session', holder: HOLDER };
   await ann.ok('POST', '/tracker/requests', { ...tracked, prompt: 'The codeword is osprey' });
+  await ann.ok('POST', '/tracker/requests/her-request/session', { sessionId: 'her-session', holder: HOLDER });
   await ann.ok('POST', '/tracker/requests/her-request/complete', { holder: HOLDER });
   const frames = ann.frames([]);
   const { streamId: stream } = await frames.next('opened');
   const ids: Record<string, string> = {
     ...{ stream, request: 'her-request', agent: 'her-agent', session: 'her-session' },
-    ...{ conversation: id, sandbox: id, turn: turn.id, permission, task: tasks[0].id },
+    ...{ conversation: id, sandbox: id, turn: turn.id, permission, task: tasks[0].id, plan: tasks[0].planId },
   };
   return { byId: ids, byKey: { ...ids, conversation: 'hers', task: 'secret errand' } as Record<string, string> };
 }

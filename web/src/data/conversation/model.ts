@@ -2,6 +2,8 @@ import type { ConversationEvent, Receipt, RecordPart, Restore, Turn } from 'thro
 import type { RestoreProgress, Tried } from '../../../../src/core/restore/receipt.ts';
 import { PartsBuilder } from '../../../../src/core/turn/record.ts';
 import { hasEnded } from '../../../../src/core/turn/turn.ts';
+import type { Update } from '../../../../src/core/turn/update.ts';
+import { type ModelRetry, modelRetryIn, showsAnswer } from '../../../../src/core/turn/update.ts';
 import { type Announced, afterUpdate, NOTHING_ANNOUNCED } from './announced.ts';
 
 /** A turn as the timeline shows it. */
@@ -27,6 +29,7 @@ export type Notice =
       readonly endsInMs: number | null;
     }
   | { readonly kind: 'retrying'; readonly message: string }
+  | { readonly kind: 'unanswered'; readonly retry: ModelRetry }
   | { readonly kind: 'locked'; readonly ms: number };
 
 export function itemOf(turn: Turn, parts: readonly RecordPart[] = []): TurnItem {
@@ -65,7 +68,7 @@ export function afterEvent(item: TurnItem, event: ConversationEvent): TurnItem {
     case 'turn.sent':
       return { ...item, turn: { ...turn, state: 'running', sent: event.payload.sent }, restoring: null, notice: null };
     case 'turn.update':
-      return item.notice === null ? item : { ...item, notice: null };
+      return withNotice(item, noticeAfter(item.notice, event.payload.update));
     case 'turn.retrying':
       return { ...item, notice: { kind: 'retrying', message: event.payload.failure.message } };
     case 'turn.stalled':
@@ -85,6 +88,17 @@ export function afterEvent(item: TurnItem, event: ConversationEvent): TurnItem {
     default:
       return afterRestoring(item, event);
   }
+}
+
+function withNotice(item: TurnItem, notice: Notice | null): TurnItem {
+  return notice === item.notice ? item : { ...item, notice };
+}
+
+/** A retry stays until something of an answer has come. */
+function noticeAfter(notice: Notice | null, update: Update): Notice | null {
+  const retry = modelRetryIn(update);
+  if (retry !== null) return { kind: 'unanswered', retry };
+  return notice?.kind === 'unanswered' && !showsAnswer(update) ? notice : null;
 }
 
 /** The progress of a restore after an event, for a turn or a warm-up; null: none is running. */

@@ -1,4 +1,5 @@
 import type { Conversation, ConversationEvent, Permission, Session } from 'throughline/client';
+import { modelRetryIn } from '../../../../src/core/turn/update.ts';
 import {
   afterEvent,
   isOpen,
@@ -82,7 +83,7 @@ export function afterEvents(
     const n = byId.get(turnId);
     const item = n === undefined ? undefined : turns.get(n);
     if (item !== undefined) turns.set(item.turn.n, afterEvent(item, event));
-    else if (kind !== 'turn.update') early.push(event);
+    else if (kind !== 'turn.update' || modelRetryIn(event.payload.update) !== null) early.push(event);
   }
   for (const id of grown) {
     const item = turns.get(byId.get(id) ?? -1);

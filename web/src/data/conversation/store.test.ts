@@ -1,5 +1,6 @@
 import type { Conversation, ConversationEvent, ThroughlineClient } from 'throughline/client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { retryUpdate } from '../../../../src/core/turn/update.ts';
 import type { Follower, Live } from '../../live/live.ts';
 import { ConversationStore } from './store.ts';
 
@@ -98,6 +99,28 @@ test('the progress of a restore is shown, also when it began before the turn was
   await expect
     .poll(() => store.state.getState().turns.get(1))
     .toMatchObject({ turn: { state: 'running' }, restoring: { done: 1, total: 3 } });
+  store.close();
+});
+
+test('that the API of the model does not answer is shown until something of an answer comes', async () => {
+  const server = new Server();
+  const store = new ConversationStore(server.tl, server.live, 'c');
+  await store.open();
+  server.turn = { id: 't', n: 1, state: 'running', sent: {} };
+  const notice = () => store.state.getState().turns.get(1)?.notice;
+  let seq = 4;
+  const see = (kind: string, payload: object) => {
+    seq += 1;
+    server.follower?.onEvent({ conversationId: 'c', seq, turnId: 't', at: 1, kind, payload } as ConversationEvent);
+  };
+  const retry = { attempt: 4, of: 10, inMs: 35_000, status: 529, reason: 'overloaded' };
+  see('turn.queued', {});
+  see('turn.started', { attempt: 1 });
+  see('turn.update', { update: retryUpdate(retry) });
+  see('turn.update', { update: { sessionUpdate: 'session_info_update', title: 'A title' } });
+  await expect.poll(notice).toMatchObject({ kind: 'unanswered', retry });
+  see('turn.update', { update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Here.' } } });
+  await expect.poll(notice).toBeNull();
   store.close();
 });
 

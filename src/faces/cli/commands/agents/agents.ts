@@ -50,9 +50,10 @@ export function showAgent(
   { name, adapter, isDefault, where, traits, problem, login }: AgentInfo,
   output: Output,
 ): void {
-  const state = traits === null ? styled('red', oneLine(problem ?? 'not available')) : traitsLine(traits);
+  const state =
+    traits === null ? styled('red', output.runnable(oneLine(problem ?? 'not available'))) : traitsLine(traits);
   output.line(styled('bold', oneLine(name)), ` (${adapter}${isDefault ? ', default' : ''}): `, state);
-  if (traits !== null && problem !== null) output.line('  ', styled('red', oneLine(problem)));
+  if (traits !== null && problem !== null) output.line('  ', styled('red', output.runnable(oneLine(problem))));
   if (where !== null) output.line('  ', styled('dim', oneLine(where)));
   if (login !== null) output.line('  ', loginLine(login));
 }
@@ -61,7 +62,7 @@ function traitsLine(traits: AgentTraits): string {
   const can = (['resume', 'load', 'list', 'rehydrate', 'noTools', 'position', 'images'] as const).filter(
     (trait) => traits[trait],
   );
-  return `version ${oneLine(traits.version)}, ids ${traits.id}, window ${traits.window} tokens; ${can.join(', ') || 'no further traits'}`;
+  return `version ${oneLine(traits.version)}, ids ${traits.id}, window ${traits.window} tokens${traits.windowFrom === 'assumed' ? ' (assumed)' : ''}; ${can.join(', ') || 'no further traits'}`;
 }
 
 function loginLine({ loggedIn, hint }: NonNullable<AgentInfo['login']>): Piece {

@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import type { ChangedFile, Changes, Keep } from '../../../../core/changes.ts';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
+import { quotedPath } from '../../../../core/input/visible.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { counted } from '../../lines.ts';
 import type { Output } from '../../output.ts';
 import { styled } from '../../output.ts';
-import { oneLine, stripControls } from '../../terminal-text.ts';
+import { codeText, oneLine } from '../../terminal-text.ts';
 
 interface ChangesFlags extends Keep {
   readonly patch?: boolean;
@@ -31,7 +32,7 @@ export function define(command: Command, cli: Cli): void {
       'Compares the directory of the conversation with the last commit of the git repository that it is in, and lists untracked files. ' +
       'Runs nothing that the repository names: no hooks, filters or external diffs. Exit code 4: there is no repository. ' +
       'A conversation that works in a worktree of its own (--worktree of "throughline send") can have its changes committed, merged and ' +
-      'discarded here, while no turn runs.',
+      'discarded here, while no turn runs. A commit takes 1 GiB of changed files at most: the largest ones beyond that are left out and named.',
     examples: [
       'throughline changes notes',
       'throughline changes notes --patch',
@@ -61,8 +62,8 @@ async function changes(key: string, flags: ChangesFlags, cli: Cli): Promise<void
 
 function show(found: Changes, patch: boolean, output: Output): void {
   for (const file of found.files) {
-    output.line(styled('bold', oneLine(file.path)), `  ${file.change}${linesOf(file)}`);
-    if (patch && file.patch !== null) output.line(stripControls(file.patch.trimEnd()));
+    output.line(styled('bold', codeText(quotedPath(file.path))), `  ${file.change}${linesOf(file)}`);
+    if (patch && file.patch !== null) output.line(codeText(file.patch.trimEnd()));
   }
   if (found.more > 0) output.note(`And at least ${counted(found.more, 'more file')}.`);
   if (found.files.length === 0) output.note('Nothing has changed since the last commit.');
@@ -80,8 +81,18 @@ async function keep(key: string, what: Keep, { output, withEngine }: Cli): Promi
       kept.merged === null ? [] : `Merged: the directory of the conversation is at ${kept.merged.slice(0, 10)}.`,
     ];
     output.result(kept, done.flat().join(' '));
+    for (const { path, bytes } of kept.leftOut.slice(0, MOST_NAMED)) {
+      output.note(
+        styled('yellow', `Left out, because it is too large: ${quotedPath(path)} (${(bytes / 1e9).toFixed(1)} GB).`),
+      );
+    }
+    const more = kept.leftOut.length - MOST_NAMED;
+    if (more > 0) output.note(styled('yellow', `Left out, too: ${counted(more, 'more file')}.`));
   });
 }
+
+/** How many files that a commit leaves out are named. */
+const MOST_NAMED = 10;
 
 async function discardChanges(key: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {

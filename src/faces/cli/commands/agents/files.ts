@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { quotedPath } from '../../../../core/input/visible.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { oneLine } from '../../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -23,7 +23,7 @@ async function files(key: string, match: string, { output, lookAt }: Cli): Promi
   await lookAt(async (engine) => {
     const found = await engine.files(key, { match });
     output.show(found, () => {
-      for (const path of found.paths) output.line(oneLine(path));
+      for (const path of found.paths) output.line(quotedPath(path));
     });
     if (found.more) output.note('There are more files. Name a part of the path to see them.');
     if (found.paths.length === 0) output.note('No file matches.');

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
@@ -59,11 +60,18 @@ export async function asMarkdown(engine: Engine, key: string) {
   return { text: lines.join('\n').trimEnd(), count: view.turns.length };
 }
 
+/** In a folder such as /tmp, another user may have made the file first, and could read it. Root's own are those such as /dev/stdout. */
 async function write(file: string, text: string): Promise<void> {
   try {
-    await writeFile(file, text, { mode: 0o600 });
+    const found = lstatSync(file, { throwIfNoEntry: false });
+    if (found !== undefined && ![0, process.getuid?.() ?? found.uid].includes(found.uid)) {
+      throw new ThroughlineError('invalid', `The file ${file} belongs to another user.`, {
+        hint: 'Name another file.',
+      });
+    }
+    await writeFile(file, text, { mode: 0o600, flag: found === undefined ? 'wx' : 'w' });
   } catch (cause) {
-    throw cannotWrite(file, cause);
+    throw cause instanceof ThroughlineError ? cause : cannotWrite(file, cause);
   }
 }
 

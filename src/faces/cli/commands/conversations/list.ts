@@ -5,7 +5,7 @@ import type { PublicConversation } from '../../../../core/public/conversation.ts
 import { inPages } from '../../../../flow/pages.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { positiveNumber } from '../../input.ts';
-import { counted, strandedLine, time, turns } from '../../lines.ts';
+import { costLine, counted, strandedLine, time, turns } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -66,10 +66,12 @@ async function list({ limit, session, ...filter }: ListFlags, { output, lookAt }
       const style = STATE_STYLES[state];
       const now = style === undefined ? '' : styled(style, `  ${state}`);
       const tokens = tokensOf(usage) === 0 ? '' : `, ${counted(tokensOf(usage), 'token')}`;
+      const known = costLine(usage);
+      const cost = known === null ? '' : `, ${known}`;
       const agent = lastAgent === null ? '' : `, ${oneLine(lastAgent)}`;
-      output.line(name, now, `  ${count}${agent}${tokens}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
+      output.line(name, now, `  ${count}${agent}${tokens}${cost}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
       const why = stranded ?? delayed;
-      if (why !== null) output.line(styled('yellow', `  ${oneLine(strandedLine(why))}`));
+      if (why !== null) output.line(styled('yellow', `  ${output.runnable(oneLine(strandedLine(why)))}`));
     };
     if (session !== undefined) {
       await output.each(

@@ -146,7 +146,7 @@ function showHindrance({ stranded, delayed }: Hindrance, output: Output): void {
   const why = stranded ?? delayed;
   if (why === null) return;
   output.line();
-  output.line(styled('yellow', oneLine(strandedLine(why))));
+  output.line(styled('yellow', output.runnable(oneLine(strandedLine(why)))));
 }
 
 function showTurn(turn: TurnView, { parts, denied, verbose }: Shown, output: Output): void {

@@ -44,6 +44,6 @@ function forPeople(
   output.line(`sessions: ${sessions}, changes between them: ${changes}`);
   output.line(lock ? `held by ${lock.holder}` : 'not held by any process');
   const why = stranded ?? delayed;
-  if (why !== null) output.line(styled('yellow', oneLine(strandedLine(why))));
+  if (why !== null) output.line(styled('yellow', output.runnable(oneLine(strandedLine(why)))));
   output.line(`used: ${usageLine(usage)}`);
 }

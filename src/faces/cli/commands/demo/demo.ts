@@ -1,6 +1,3 @@
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { DemoRequest } from '../../../../ports/server.ts';
@@ -41,18 +38,11 @@ async function demo(
     });
   }
   const started = clock.monotonic();
-  const home = await realpath(await mkdtemp(join(tmpdir(), 'throughline-demo-')));
-  const removeHome = () => rm(home, { recursive: true, force: true, maxRetries: 3 });
   output.waitFor(waits);
-  const request = { agent, live, home, installedIn: options.home, config: options.config };
-  const demoParts = await parts.demo(request).catch(async (error: unknown) => {
-    await removeHome();
-    throw error;
-  });
+  const demoParts = await parts.demo({ agent, live, home: options.home, config: options.config });
   const cleanUp = async () => {
     await demoParts.engine.close({ graceMs: 0 });
     await demoParts.close();
-    await removeHome();
   };
   const leave = () => void cleanUp().finally(() => process.exit(EXIT.cancelled));
   const stopListening = onStopSignals({ cancel: leave, kill: () => process.exit(EXIT.cancelled), terminate: leave });

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { given } from '../../../../core/input/arguments.ts';
 import type { PublicSandbox, SandboxView } from '../../../../core/public/sandbox.ts';
+import type { ExecResult } from '../../../../core/sandbox/sandbox.ts';
 import { inPages } from '../../../../flow/pages.ts';
 import type { EngineSandboxes } from '../../../../ports/engine/sandboxes.ts';
 import { addHelp, type Cli, subcommand } from '../../cli.ts';
-import { EXIT } from '../../exit-codes.ts';
+import { EXEC_EXIT, exitOfSignal } from '../../exit-codes.ts';
 import { MEBIBYTE } from '../../input.ts';
 import { counted, time } from '../../lines.ts';
-import { styled } from '../../output.ts';
+import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
@@ -44,8 +45,13 @@ function defineChanges(command: Command, cli: Cli): void {
     .action((name: string) => change(cli, (sandboxes) => sandboxes.open(name)));
   subcommand(command, 'exec', {
     summary: 'run a command in a sandbox',
-    description: 'Run a command in a sandbox, as agents run there, for at most ten minutes. Exit code 1: it failed.',
-    examples: ['throughline sandbox exec website -- git status'],
+    description: 'Run a command in a sandbox, as agents run there.',
+    about:
+      'Its standard output and standard error are printed when it has ended: of each, the end. It is ended after ten minutes, counted from ' +
+      'the start of this command, with the set-up that the sandbox may need first.\n' +
+      'Exit code: that of the command, or 128 and the number of the signal that ended it. 124: it was ended after ten minutes. 125: it was not ' +
+      'run, or its result is not known; "throughline:" on stderr says why.',
+    examples: ['throughline sandbox exec website -- git status', 'throughline sandbox exec website --json -- npm test'],
   })
     .argument('<sandbox>', 'its name or id')
     .argument('<command...>', 'after "--": the program and its arguments')
@@ -89,9 +95,21 @@ async function exec(sandbox: string, words: readonly string[], { output, withEng
   await withEngine(async ({ sandboxes }) => {
     const ran = await sandboxes.exec(sandbox, words);
     if (output.json) output.value(ran);
-    else if (ran.output !== '') output.text(`${ran.output}\n`);
-    return ran.code === 0 ? undefined : EXIT.agent_failed;
+    else {
+      output.text(ran.stdout);
+      output.errorText(ran.stderr);
+      if (ran.cut) output.note('The beginning of the output is left out: only its end is kept.');
+    }
+    return exitOf(ran, output);
   });
+}
+
+function exitOf({ code, signal, timedOut }: ExecResult, output: Output): number {
+  if (!timedOut) return code ?? exitOfSignal(signal ?? '');
+  const message = 'The command took longer than ten minutes and was ended.';
+  const hint = 'Run what takes longer in the background there, or let an agent do it.';
+  output.failure({ code: 'timed_out', message, hint });
+  return EXEC_EXIT.timedOut;
 }
 
 async function list({ output, lookAt }: Cli): Promise<void> {

@@ -14,10 +14,11 @@ export function define(command: Command, cli: Cli): void {
     summary: 'copy everything from one store to another',
     description: 'Copy everything from one store to another: from SQLite to PostgreSQL, or back.',
     about:
-      'Copies the conversations, tasks and keys of all owners. The source is not changed. A server may use it meanwhile: then stop the ' +
+      'Copies the conversations, tasks and keys of all owners. A server may use the source meanwhile: then stop the ' +
       'server, and run the same command again. The second run copies what is new and verifies the chain of events of every conversation. ' +
-      'Only then can the target be used. A copy that was stopped or killed continues with the same command. Files of agents are not ' +
-      'copied: a conversation continues where its directory is, with "throughline serve --home" of the data home that it belongs to. ' +
+      'Only then can the target be used, and the source is refused from then on: otherwise both would continue separately. A copy that ' +
+      'was stopped or killed continues with the same command. Files of agents are not copied: a conversation continues where its ' +
+      'directory is, with "throughline serve --home … --store …" of the data home that it belongs to. ' +
       'See docs/deploy.md.\n' +
       'Exit code 1: failed; or copied, but events in the source were changed before (the output says which).',
     examples: [
@@ -29,6 +30,19 @@ export function define(command: Command, cli: Cli): void {
     .argument('<from>', STORES)
     .argument('<to>', 'an address of the same kinds; it must be empty, or an unfinished copy of the same store')
     .action((from: string, to: string) => copy(from, to, cli));
+  subcommand(command, 'reopen', {
+    summary: 'use a store again whose data was copied to another one',
+    description: 'Use a store again whose data was copied to another one.',
+    about:
+      'A store is refused after "throughline store copy" has copied its data. This command lets it be used again, beside the other one: ' +
+      'from then on, each has what the other lacks. It changes nothing else.',
+    examples: [
+      'throughline store reopen ~/.local/share/throughline',
+      'throughline store reopen sqlite:/srv/throughline.db',
+    ],
+  })
+    .argument('<store>', STORES)
+    .action((store: string) => reopen(store, cli));
   addHelp(command, {
     examples: [
       'throughline store copy ~/.local/share/throughline postgres://throughline@localhost/throughline',
@@ -40,13 +54,7 @@ export function define(command: Command, cli: Cli): void {
 async function copy(from: string, to: string, { parts, options, output, exitWith, waits }: Cli): Promise<void> {
   checkNoPassword(from, 'FROM');
   checkNoPassword(to, 'TO');
-  const unused = (['home', 'config', 'store'] as const).find((name) => options[name] !== undefined);
-  if (unused !== undefined) {
-    throw new ThroughlineError(
-      'invalid',
-      `"store copy" takes both stores as arguments, so --${unused} cannot be used.`,
-    );
-  }
+  checkUnused(options, '"store copy" takes both stores as arguments');
   output.waitFor(waits);
   const stopped = 'Cancelled. Run the same command again to continue.';
   const copied = await parts.copyStore({ from, to, ...progressAndStop(output, stopped) });
@@ -67,11 +75,28 @@ function explain({ complete, from, to, places }: StoreCopied, output: Output): v
     return;
   }
   output.note(
-    `${to} has everything, and every chain of events was verified. ${from} was not changed; do not use it any more.`,
+    `${to} has everything, and every chain of events was verified. ${from} is refused from now on ("throughline store reopen" undoes that).`,
   );
   for (const { name, conversations } of places) {
     output.note(
       `${counted(conversations, 'conversation')} with files at ${name}: they continue only there, and can be read and forked everywhere.`,
     );
   }
+}
+
+async function reopen(store: string, { parts, options, output }: Cli): Promise<void> {
+  checkNoPassword(store, 'STORE');
+  checkUnused(options, '"store reopen" takes the store as its argument');
+  const reopened = await parts.reopenStore(store);
+  const { successor } = reopened;
+  const was =
+    successor === null
+      ? 'It was not copied to another store.'
+      : `${successor} has its data, too, and continues separately.`;
+  output.result(reopened, `${reopened.store} can be used. ${was}`);
+}
+
+function checkUnused(options: Cli['options'], why: string): void {
+  const unused = (['home', 'config', 'store'] as const).find((name) => options[name] !== undefined);
+  if (unused !== undefined) throw new ThroughlineError('invalid', `${why}, so --${unused} cannot be used.`);
 }

@@ -7,7 +7,7 @@ import { reportLines, totalLines } from './report.ts';
 
 test('output of agents and gates can neither end a cell of the report nor control the terminal', () => {
   const [spec] = parsePlan({ goal: 'One.\nTwo.\u001b[31m' }).tasks;
-  const progress = firstProgress({ session: null });
+  const progress = firstProgress({ session: null, newSession: null });
   const task = { ...spec, id: 'id', state: 'asking', sessions: 'kept', agent: 'a', progress };
   const result = {
     verdict: 'fail',
@@ -45,14 +45,19 @@ test('the report of several tasks ends with totals and a verdict', () => {
   expect(totalLines([done, queued])[0]).toBe('# All 2 tasks: not finished: later (queued)');
   const lines = totalLines([done, asking, queued]);
   expect(lines[0]).toBe('# All 3 tasks: a person is needed: guide (asking)');
-  expect(lines).toContain('| parser | done | none yet | 2 | 100 | 0.5000 | 1 (20 ms) |');
-  expect(lines.at(-2)).toBe('| all | 1 queued, 1 asking, 1 done |  | 6 | 300 | 1.5000 | 3 (60 ms) |');
+  expect(lines).toContain('| parser | done | none yet | 2 | 100 | 0.50 USD | 1 (20 ms) |');
+  expect(lines.at(-2)).toBe('| all | 1 queued, 1 asking, 1 done |  | 6 | 300 | 1.50 USD | 3 (60 ms) |');
 });
 
 function reported(task: { name?: string; state?: string }): TaskReport {
   const [spec] = parsePlan({ goal: 'x' }).tasks;
   const spent = { ...NO_USAGE, inputTokens: 100, costMicros: 500_000 };
-  const progress = { ...firstProgress({ session: null }), turns: 2, spent, lockWaits: { count: 1, ms: 20 } };
+  const progress = {
+    ...firstProgress({ session: null, newSession: null }),
+    turns: 2,
+    spent,
+    lockWaits: { count: 1, ms: 20 },
+  };
   const whole = { ...spec, id: 'id', state: 'done', sessions: 'kept', agent: 'a', progress, ...task };
   return { task: whole, turns: [], gates: [], decisions: [], sessions: [] } as unknown as TaskReport;
 }

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
-import { tokensOf } from '../../../../core/limits/budget.ts';
+import { costText, tokensOf } from '../../../../core/limits/budget.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState } from '../../../../core/tasks/task.ts';
 import { type TaskReport, type TaskTotals, totalsOf } from '../../../../core/tasks/task-report.ts';
-import type { Usage } from '../../../../core/turn/usage.ts';
 import { type Cli, subcommand } from '../../cli.ts';
 import { turns, usageLine } from '../../lines.ts';
 import { stripControls } from '../../terminal-text.ts';
@@ -61,7 +60,7 @@ export function totalLines(tasks: readonly PublicTask[]): string[] {
     ...rest,
     String(count),
     String(tokensOf(spent)),
-    usd(spent),
+    costText(spent) ?? '–',
     waited(lockWaits),
   ];
   return [
@@ -69,7 +68,7 @@ export function totalLines(tasks: readonly PublicTask[]): string[] {
     '',
     ...table(
       'Totals',
-      ['task', 'state', 'last decision', 'turns', 'tokens', 'USD', 'lock waits'],
+      ['task', 'state', 'last decision', 'turns', 'tokens', 'cost', 'lock waits'],
       [
         ...tasks.map((task) =>
           row(nameOf(task), task.progress, [task.state, task.progress.decision?.reason ?? 'none yet']),
@@ -110,10 +109,6 @@ function waited({ count, ms }: Sums['lockWaits']): string {
   return count === 0 ? '0' : `${count} (${ms} ms)`;
 }
 
-function usd({ costMicros }: Usage): string {
-  return (costMicros / 1_000_000).toFixed(4);
-}
-
 /** A report for people, as Markdown. */
 export function reportLines(report: TaskReport): string[] {
   const { task } = report;
@@ -138,7 +133,7 @@ function tables(report: TaskReport): string[] {
   return [
     ...table(
       'Turns',
-      ['turn', 'for', 'agent', 'outcome', 'session', 'context', 'tokens', 'USD', 'lock waits'],
+      ['turn', 'for', 'agent', 'outcome', 'session', 'context', 'tokens', 'cost', 'lock waits'],
       report.turns.map(({ round, iteration, purpose, agent, outcome, sessionId, rung, usage, lockWaits }) => [
         `${round}.${iteration}`,
         purpose,
@@ -147,7 +142,7 @@ function tables(report: TaskReport): string[] {
         sessionId ?? 'none',
         rung ?? 'none',
         String(tokensOf(usage)),
-        usd(usage),
+        costText(usage) ?? '–',
         waited(lockWaits),
       ]),
     ),

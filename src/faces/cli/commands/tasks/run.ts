@@ -53,6 +53,7 @@ export function defineRun(task: Command, cli: Cli): void {
       ).choices(SESSION_MODES),
     )
     .option('--session <id>', 'continue in this existing session of the agent, or ask')
+    .option('--new-session <id>', 'open its session with this id, for agents that take one (Claude: a UUID)')
     .option('--retry-interrupted <n>', 'retry an interrupted turn this many times (default: ask)', wholeNumber)
     .option('--cwd <dir>', 'where to work (default: a directory of its own)')
     .addOption(permissionsOption('deny'))
@@ -99,6 +100,7 @@ const TASK_FLAGS = [
   'budget',
   'sessions',
   'session',
+  'newSession',
   'retryInterrupted',
   'cwd',
   'permissions',

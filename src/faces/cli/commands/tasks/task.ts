@@ -9,15 +9,15 @@ import { day, positiveNumber } from '../../input.ts';
 import { time, usageLine, usageTable } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
+import { definePlan } from './plan.ts';
 import { defineReport } from './report.ts';
 import { defineRetry, defineRun } from './run.ts';
 import { allTasks, nameOf, taskLine } from './tasks.ts';
 
 export function define(command: Command, cli: Cli): void {
   command.helpCommand(false);
-  for (const defineOne of [defineRun, defineList, defineShow, defineCancel, defineRetry, defineReport, defineUsage]) {
-    defineOne(command, cli);
-  }
+  const verbs = [defineRun, defineList, defineShow, definePlan, defineCancel, defineRetry, defineReport, defineUsage];
+  for (const defineOne of verbs) defineOne(command, cli);
   addHelp(command, {
     about:
       'A task is a goal that an agent works on, turn by turn, until its gate passes. Each task has its own conversation and ' +
@@ -51,7 +51,8 @@ async function list({ state, milestone, limit }: ListFlags, { output, lookAtTask
   await lookAtTasks(async ({ tasks }) => {
     await output.each(
       allTasks(tasks, given({ states: state && [state], milestone }), limit),
-      (task) => output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${taskLine(task)}`),
+      (task) =>
+        output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${output.runnable(taskLine(task))}`),
       state === undefined && milestone === undefined
         ? 'There are no tasks yet. Start one with "throughline task run GOAL".'
         : 'There are no such tasks.',
@@ -82,10 +83,11 @@ const GATE_LINES: PerGate<string> = {
 };
 
 function forPeople(task: PublicTask, output: Output): void {
-  const { id, goal, gate, milestone, progress, createdAt, state } = task;
+  const { id, planId, goal, gate, milestone, progress, createdAt, state } = task;
   const field = (name: string, value: string) => output.line(styled('dim', `${name.padEnd(14)}`), oneLine(value));
-  output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
+  output.line(styled('bold', nameOf(task)), `  ${output.runnable(taskLine(task))}`);
   field('id', id);
+  field('plan', planId);
   field('goal', goal);
   if (gate !== null) field('gate', perGate(gate, GATE_LINES));
   if (milestone !== null) field('milestone', milestone);
@@ -94,7 +96,7 @@ function forPeople(task: PublicTask, output: Output): void {
   field('spent', usageLine(progress.spent));
   if (progress.lockWaits.count > 0) field('lock waits', `${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`);
   if (progress.denied > 0) field('denied', `${progress.denied} of the agent's questions, because nobody answered`);
-  if (state === 'asking') output.line(`To continue: throughline task retry ${id} --say "…"`);
+  if (state === 'asking') output.line(`To continue: ${output.command(`task retry ${id} --say "…"`)}`);
 }
 
 /** How long we wait for the process that runs a task to end it. */

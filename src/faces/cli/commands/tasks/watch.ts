@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
-import type { PublicTask } from '../../../../core/public/task.ts';
+import type { PublicPlanTask, PublicTask } from '../../../../core/public/task.ts';
 import type { Cli, TaskDesk } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
 import type { Output } from '../../output.ts';
@@ -34,10 +34,12 @@ export async function watchTasks(
     const last = await desk.tasks.waitFor(ids, { signal: leaving.signal });
     await showing.upTo(await desk.tasks.lastSeq());
     if (output.json) output.value({ kind: 'result', tasks: last });
-    else for (const task of last) output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
+    else for (const task of last) output.line(styled('bold', nameOf(task)), `  ${output.runnable(taskLine(task))}`);
     over.abort();
     await showing.done;
-    return leaving.signal.aborted ? EXIT.interrupted : exitOf(last);
+    return leaving.signal.aborted
+      ? EXIT.interrupted
+      : exitOf(last.map((task) => ({ ...task, decision: task.progress.decision })));
   } catch (error) {
     throw hasCode(error, 'unreachable') ? serverLost(error) : error;
   } finally {
@@ -125,10 +127,10 @@ const EXIT_OF_STATE: Record<PublicTask['state'], number> = {
 };
 
 /** The first task that is not done decides. */
-function exitOf(tasks: readonly PublicTask[]): number {
+export function exitOf(tasks: readonly PublicPlanTask[]): number {
   const [undone] = tasks.filter(({ state }) => state !== 'done' && state !== 'waiting');
   const task = undone ?? tasks.find(({ state }) => state !== 'done');
   if (task === undefined) return DONE;
-  const interrupted = task.state === 'asking' && task.progress.decision?.code === 'turn_interrupted';
+  const interrupted = task.state === 'asking' && task.decision?.code === 'turn_interrupted';
   return interrupted ? EXIT.interrupted : EXIT_OF_STATE[task.state];
 }

@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../../../core/errors.ts';
 import { allowOption, denyOption, meaningOf, type PermissionOption } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Output } from '../../output.ts';
+import { codeText } from '../../terminal-text.ts';
 
 /** How people answer an agent's questions. */
 
@@ -26,7 +27,7 @@ export function optionList(options: readonly PermissionOption[]): string {
 
 /** A question of several lines. Those after the first have a mark: they must not look like choices, or like another question. */
 export function questionText(title: string): string {
-  return title.trimEnd().replaceAll('\n', '\n  | ');
+  return codeText(title.trimEnd()).replaceAll('\n', '\n  | ');
 }
 
 export function noSuchOption(options: readonly PermissionOption[], answer: string): ThroughlineError {
@@ -65,7 +66,7 @@ export async function askPermission(
   signal.addEventListener('abort', stop, { once: true });
   try {
     output.ask(`The agent asks: ${questionText(title)}`);
-    const choices = options.map(({ name }, index) => `${index + 1} ${name}`).join('   ');
+    const choices = options.map(({ name }, index) => `${index + 1} ${codeText(name)}`).join('   ');
     output.ask(`  ${choices}   (or allow, deny)`);
     if (signal.aborted) return null;
     for await (const line of lines) {

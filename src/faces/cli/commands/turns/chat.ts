@@ -72,6 +72,7 @@ async function chat(
     output: process.stdout,
     color: !process.env.NO_COLOR,
     waitFor: (what) => output.waitFor(what),
+    runnable: (text) => output.runnable(text),
     agent,
     options: { permissions: 'ask', ...turnOptions(flags) },
     choose: async ({ engine }) => {

@@ -3,7 +3,14 @@ import { checkEventNumber } from '../../../../core/event.ts';
 import { type Delayed, isDelayed } from '../../../../core/limits/slots.ts';
 import type { PublicEvent, PublicEventKind, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
-import { chunkText, tokensSpent, type Update } from '../../../../core/turn/update.ts';
+import {
+  chunkText,
+  modelRetryIn,
+  printedText,
+  retryText,
+  tokensSpent,
+  type Update,
+} from '../../../../core/turn/update.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
@@ -153,8 +160,12 @@ function updateWords(update: Update): string {
   const text = chunkText(update);
   if (update.sessionUpdate === 'agent_message_chunk') return `says: ${text ?? '[no text]'}`;
   if (update.sessionUpdate === 'agent_thought_chunk') return `thinks: ${text ?? '[no text]'}`;
+  const retry = modelRetryIn(update);
+  if (retry !== null) return retryText(retry);
   const spent = tokensSpent(update);
   if (spent !== null) return `has used ${spent} tokens so far`;
+  const printed = printedText(update) ?? '';
+  if (printed !== '') return `prints: ${printed}`;
   const { title, status } = update as { title?: unknown; status?: unknown };
   return [update.sessionUpdate, title, status].filter((word) => typeof word === 'string').join(' ');
 }

@@ -1,7 +1,7 @@
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { ReplyStream } from '../../../../core/turn/reply.ts';
-import type { ToolCallFields, Update } from '../../../../core/turn/update.ts';
+import { modelRetryIn, retryText, type ToolCallFields, type Update } from '../../../../core/turn/update.ts';
 import type { Handlers } from '../../events.ts';
 import { handle } from '../../events.ts';
 import { RECOVERED, receiptLine, stalledLine, turns } from '../../lines.ts';
@@ -52,6 +52,8 @@ export class TurnView {
 
   #update(update: Update): void {
     this.#output.text(this.#reply.add(update));
+    const retry = modelRetryIn(update);
+    if (retry !== null) this.#output.explainWait(`${oneLine(retryText(retry))} …`);
     if (update.sessionUpdate === 'tool_call' || update.sessionUpdate === 'tool_call_update') {
       this.#tool(update as ToolCallFields);
     }
@@ -63,7 +65,7 @@ export class TurnView {
   /** A tool is shown when it starts, and when it fails. */
   #tool({ toolCallId, title, locations, status }: ToolCallFields): void {
     const known = this.#tools.get(toolCallId);
-    const name = known ?? oneLine([title ?? 'tool', locations?.[0]?.path ?? ''].join(' '));
+    const name = known ?? oneLine([title ?? 'tool', locations?.[0]?.path ?? ''].join(' '), 'code');
     if (known === undefined) this.#output.note(styled('dim', `tool: ${name}`));
     if (status === 'failed') this.#output.note(styled('dim', `tool failed: ${name}`));
     this.#tools.set(toolCallId, name);
