@@ -89,10 +89,8 @@ export function nobodyAnswered(waitMs: number): string {
 /** What to do so that the same question is not denied again. */
 export function howToAllow(reason: string): string {
   if (reason.startsWith(UNANSWERABLE)) return 'Update the agent, or report this to its makers.';
-  if (reason === TOO_MANY_OPEN) {
-    return 'Answer the open questions, and send the prompt again. Or let the agent do it without asking, in its own settings.';
-  }
   const without = 'Or let the agent do it without asking, in its own settings.';
+  if (reason === TOO_MANY_OPEN) return `Answer the open questions, and send the prompt again. ${without}`;
   if (reason !== NOBODY_THERE) {
     return `Answer in time ("throughline permissions" lists open questions), or raise permissions.waitSeconds in the settings. ${without}`;
   }
