@@ -19,7 +19,7 @@ export interface AskedRequest {
 }
 
 interface RequestOptions {
-  readonly prompt?: unknown | undefined;
+  readonly prompt?: unknown;
   readonly current?: boolean | undefined;
   readonly waitMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
