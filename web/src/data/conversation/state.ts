@@ -1,4 +1,4 @@
-import type { Conversation, ConversationEvent, Permission, Session } from 'throughline/client';
+import type { Conversation, ConversationEvent, Permission, Session, Turn } from 'throughline/client';
 import { modelRetryIn } from '../../../../src/core/turn/update.ts';
 import {
   afterEvent,
@@ -94,13 +94,19 @@ export function afterEvents(
   return { change: { lastSeq, turns, announced, receipts, warming, endings, isKilled }, look, early };
 }
 
-/** The last turn that was sent and has ended, and the first open turn after it, or the number of the next one. */
+/**
+ * The last turn of the history: it was sent and has ended, or it was imported or copied. And the first open turn after it, or the number
+ * of the next one.
+ */
 function placesIn(turns: ReadonlyMap<number, TurnItem>, last: number): { head: number; next: number } {
   let next = last + 1;
   for (let n = last; n > 0; n -= 1) {
     const item = turns.get(n);
     if (item !== undefined && isOpen(item)) next = n;
-    if (item === undefined || (!isOpen(item) && item.turn.sent !== null)) return { head: n, next };
+    if (item === undefined || (!isOpen(item) && isHistory(item.turn))) return { head: n, next };
   }
   return { head: 0, next };
 }
+
+/** Imported and copied turns were sent by somebody else, or in the original. */
+const isHistory = ({ sent, imported }: Turn) => sent !== null || imported;
