@@ -67,6 +67,10 @@ if (flags.has('--help') || unknown.length > 0) {
   process.exit(unknown.length > 0 ? 2 : 0);
 }
 const chosen = MEASURES.filter((name) => words.length === 0 || words.includes(name));
+if (chosen.some((name) => name.startsWith('postgres'))) {
+  // The servers and the queues that it is compared with. If they cannot be installed, their measures fail, and say so.
+  spawnSync(process.execPath, [here('../scripts/setup.js'), 'test/postgres', 'bench/postgres'], { stdio: 'inherit' });
+}
 
 const findings: Finding[] = [];
 const broken: string[] = [];
