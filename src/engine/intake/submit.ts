@@ -272,7 +272,7 @@ async function checkTakesId({ sandboxes }: EngineParts, agent: Agent): Promise<v
 
 function turnOptions(options: SubmitOptions): TurnOptions {
   const { session, newSession, restore, permissions, limits, deliverTo } = options;
-  if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo');
+  if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo (--deliver-to)');
   for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
   if (session !== undefined && newSession !== undefined) {
     throw new ThroughlineError('invalid', 'A turn either continues in a session or opens a new one, not both.', {
