@@ -604,7 +604,7 @@ server.test('while the API of the model does not answer, the turn says so until 
   const notice = page.getByText('The model’s API does not answer (529 overloaded, attempt 4 of 10, next in 35 s).');
   await notice.waitFor();
   await writeFile(answer, '');
-  await page.getByText('Here it is.').waitFor();
+  await page.getByText('Here it is.', { exact: true }).waitFor();
   await notice.waitFor({ state: 'detached' });
   await writeFile(end, '');
   await page.locator('main header').first().getByText('Idle').waitFor();
