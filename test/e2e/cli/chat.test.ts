@@ -56,7 +56,7 @@ else
       expect((await home.show('talk')).turns).toHaveLength(2);
       // The prompts are kept for the next chat.
       await tmux.press('C-d');
-      await tmux.until(/To come back: "throughline chat talk"\nleft: 0/);
+      await tmux.until(/To come back: "(npx )?throughline chat talk"\nleft: 0/);
       await tmux.chat('talk');
       await tmux.until(/talk .*2 turns[\s\S]*› The codeword is[\s\S]*Noted:[\s\S]*› Two lines:/);
       await tmux.press('Up', 'Up', 'Up', 'Up', 'Up');
@@ -91,7 +91,7 @@ else
       await tmux.press('Enter');
       await tmux.until(/^begun/m);
       await tmux.press('C-c', 'C-c');
-      await tmux.until(/To come back: "throughline chat stop"\nleft: 0/);
+      await tmux.until(/To come back: "(npx )?throughline chat stop"\nleft: 0/);
       await tmux.until(/^\$$/m);
       expect(tmux.file('after')).toBe(tmux.file('before'));
       expect((await home.show('stop')).turns.map(({ state }: { state: string }) => state)).toEqual([
@@ -107,7 +107,7 @@ else
       await tmux.line('Hello.');
       await tmux.until(/Noted: Hello/);
       process.kill(tmux.pid, 'SIGTERM');
-      await tmux.until(/To come back: "throughline chat ended"\nleft: 7/);
+      await tmux.until(/To come back: "(npx )?throughline chat ended"\nleft: 7/);
       await tmux.until(/^\$$/m);
       expect(tmux.file('after')).toBe(tmux.file('before'));
       // The file gets the output a moment after the screen.
@@ -129,7 +129,7 @@ else
       await tmux.line('The codeword is heron.');
       await tmux.until(/Noted/);
       await tmux.press('C-d');
-      await tmux.until(new RegExp(`To come back: "throughline chat ${key}`));
+      await tmux.until(new RegExp(`To come back: "(npx )?throughline chat ${key}`));
       await tmux.chat('--continue', ...cwd);
       await tmux.until(new RegExp(`^${key} .* 1 turn`, 'm'));
       expect((await home.show(key ?? '')).conversation.cwd).toBe(cwd[1]);
@@ -285,7 +285,7 @@ else
       await tmux.line('Which codewords have you seen?');
       await tmux.until(/transcript: 1 turn carried[\s\S]*osprey\./);
       await tmux.line('/quit');
-      await tmux.until(/To come back: "throughline chat kill-fork"/);
+      await tmux.until(/To come back: "(npx )?throughline chat kill-fork"/);
     });
 
     test('the chat reconnects to a server that was killed and started again, and nothing is lost or shown twice', async () => {

@@ -23,6 +23,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     unanswered.catch(() => {});
     await until('the tool runs', () => existsSync(effects));
     await until('its call is stored', () => hasStoredUpdate(host.engine, 'chat', 'effects.log'));
+    await home.toolCallWritten();
     await host.kill();
     const tl = await home.open();
     const { reply, receipt } = await tl.conversation('chat').ask('Which codewords have you seen?');
@@ -96,6 +97,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
     await until('its call is stored', () => hasStoredUpdate(tl.engine, 'chat', 'effects.log'));
     const [session] = await tl.engine.sessions('chat');
+    await home.toolCallWritten();
     killAgent(home);
     const { state, failure, usage } = await ended(tl.engine, turn);
     expect(usage).toMatchObject({ modelCalls: 1, costMicros: 0, unknownCosts: 1 });
