@@ -47,9 +47,9 @@ test('an untracked file is shown as if it had been added', () => {
   expect(untrackedFile('a', 'one\ntwo')).toMatchObject({
     ...{ change: 'untracked', added: 2, removed: 0 },
     patch:
-      'diff --git a/a b/a\nnew file\n--- /dev/null\n+++ b/a\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n',
+      'diff --git a/a b/a\nnew file mode 100644\n--- /dev/null\n+++ b/a\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n',
   });
-  expect(untrackedFile('a', '')).toMatchObject({ added: 0, patch: 'diff --git a/a b/a\nnew file\n' });
+  expect(untrackedFile('a', '')).toMatchObject({ added: 0, patch: 'diff --git a/a b/a\nnew file mode 100644\n' });
 });
 
 test('files and patches are bounded, by path, and what is left out is counted', () => {

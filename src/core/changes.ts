@@ -179,7 +179,8 @@ export function untrackedFile(path: string, text: string | null): ChangedFile {
   const tab = path.includes(' ') ? '\t' : ''; // git ends a name with a space so
   const place = `@@ -0,0 +1,${lines.length} @@`;
   const hunk = lines.length === 0 ? '' : `--- /dev/null\n+++ ${after}${tab}\n${place}\n${body}${end}`;
-  const patch = `diff --git ${before} ${after}\nnew file\n${hunk}`;
+  // Without a mode, "git apply" fails. Whether the file is a program is not known here.
+  const patch = `diff --git ${before} ${after}\nnew file mode 100644\n${hunk}`;
   return { path, change: 'untracked', added: lines.length, removed: 0, patch };
 }
 

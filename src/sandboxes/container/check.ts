@@ -28,7 +28,7 @@ const INSTALL: Readonly<Record<EngineName, string>> = {
   podman:
     'Install it: "apt install podman runc catatonit", "dnf install podman" or "pacman -S podman". Or set "sandbox.kind" to "directory", which does not isolate.',
   docker:
-    'Install it: "apt install docker.io", or see docs.docker.com/engine/install. Or set "sandbox.kind" to "directory", which does not isolate.',
+    'Install it, and podman\'s filter of system calls: "apt install docker.io golang-github-containers-common", or see docs.docker.com/engine/install and docs/sandboxes.md. Or set "sandbox.kind" to "directory", which does not isolate.',
 };
 
 const refuse = (engine: EngineName, why: string, hint: string, cause?: unknown) =>
@@ -79,7 +79,7 @@ function checkFolder(engine: EngineName, folder: string): void {
     throw refuse(engine, `${folder} is not a folder`, hint);
 }
 
-/** Where podman installs its filter. */
+/** Where podman installs its filter. Docker gets it as well: its own allows setuid programs, and docker does not show it. */
 const PROFILE = '/usr/share/containers/seccomp.json';
 
 async function filterOf(engine: EngineName): Promise<string> {
@@ -91,28 +91,24 @@ async function filterOf(engine: EngineName): Promise<string> {
     if (cause.code === 'ENOENT') throw refuse(engine, `${engine} is not installed`, INSTALL[engine], cause);
     throw refuse(engine, `"${engine} info" fails (${failureText(cause)})`, '', cause);
   });
-  if (engine === 'docker') return filterOfDocker();
+  if (engine === 'docker' && !existsSync(PROFILE)) {
+    throw refuse(
+      engine,
+      "docker's own filter of system calls allows setuid programs, which other users could run as you",
+      `Install podman's filter, ${PROFILE} ("apt install golang-github-containers-common", "dnf install containers-common"), or use podman.`,
+    );
+  }
   const hint = 'Install podman with its profile: "containers-common" has it.';
-  const [enabled, ...path] = info.trim().split(' ');
+  const [enabled, ...path] = engine === 'docker' ? ['true', PROFILE] : info.trim().split(' ');
   if (enabled !== 'true') throw refuse(engine, 'it cannot filter system calls', hint);
   try {
     const filter = filterFrom(readFileSync(path.join(' '), 'utf8'));
     if (filter !== null) return filter;
   } catch (cause) {
-    throw refuse(engine, `its filter of system calls cannot be read (${(cause as Error).message})`, hint, cause);
+    const why = (cause as Error).message;
+    throw refuse(engine, `podman's filter of system calls cannot be read (${why})`, hint, cause);
   }
-  throw refuse(engine, 'its filter of system calls is of an unknown kind', hint);
-}
-
-/** Docker's own filter allows setuid programs, and docker does not show it. */
-function filterOfDocker(): string {
-  const filter = existsSync(PROFILE) ? filterFrom(readFileSync(PROFILE, 'utf8')) : null;
-  if (filter !== null) return filter;
-  throw refuse(
-    'docker',
-    "docker's own filter of system calls is not enough",
-    `Install podman's filter, ${PROFILE} ("apt install golang-github-containers-common", "dnf install containers-common"), or use podman.`,
-  );
+  throw refuse(engine, "podman's filter of system calls is of an unknown kind", hint);
 }
 
 async function lookInside(settings: ContainerSettings, tried: string, filter: string): Promise<Checked> {

@@ -86,6 +86,22 @@ test('names of files are quoted in patches as git quotes them, so that no name a
   }
 });
 
+test('the patches of untracked files can be applied by git', async () => {
+  const path = repository({ first: 'one\n' });
+  const before = git(path, 'rev-parse', 'HEAD');
+  for (const name of ['-rf', 'two words', 'a\nb', 'dir/ä'])
+    write(path, name, `${name.replace('\n', ' ')}\n`);
+  write(path, 'empty', '');
+  const { files } = await changesIn(path, null);
+  const patch = join(temporaryFolder(), 'patch');
+  writeFileSync(patch, files.map((file) => file.patch).join(''));
+  git(path, 'add', '--all');
+  const tree = git(path, 'write-tree');
+  git(path, 'reset', '--quiet', '--hard', before);
+  git(path, 'apply', '--index', patch);
+  expect(git(path, 'write-tree')).toBe(tree);
+});
+
 test('large files are listed without their content, which is not read, and the others have their patches', async () => {
   const path = repository({
     empty: '',
