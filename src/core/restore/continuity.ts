@@ -245,7 +245,7 @@ function whyImpossible({ restore: { rung }, traits }: Situation, wanted: readonl
   if (rung === null || wanted.some((step) => step.rung === rung)) {
     return { reason: 'no way to restore the context is proved for this agent', hint: WHEN_UNPROVED };
   }
-  const hint = 'Prefer another rung, or none ("rung": null), or send the prompt to another agent.';
+  const hint = 'Prefer another rung, or none ("rung": null, --rung none), or send the prompt to another agent.';
   return { reason: `the rung "${rung}" that was asked for is not possible here`, hint };
 }
 

@@ -198,6 +198,9 @@ describe('the output of tools', () => {
     const parts = [tool('t', null, { target: 'ls', input: { command: 'ls' } }), tool('u', '')];
     const { omitted } = within([record(1, { parts })], { tokens: 9_000, turns: ALL });
     expect(omitted).toEqual({ shortened: 0, leftOut: { outputs: 1, images: 0, files: 0 } });
+    // Its end was not reported: what it printed after this is not known.
+    const cut = [tool('t', 'begun', { status: 'unknown' })];
+    expect(within([record(1, { parts: cut })], { tokens: 9_000, turns: ALL }).omitted.leftOut.outputs).toBe(1);
     const many = Array.from({ length: 40 }, (_, i) => tool(`t${i}`, null, { target: 'x'.repeat(100) }));
     const short = within([record(1, { parts: many })], { tokens: 700, turns: ALL });
     expect(short.omitted).toMatchObject({ shortened: 1, leftOut: { outputs: 40 } });

@@ -324,8 +324,10 @@ class DetailsRoom {
   #addTool(tool: ToolPart): Pick<ToolPart, 'input' | 'output'> {
     const bytes = toolBytes(tool);
     const room = Math.min(this.#room, this.#most);
-    // A record keeps only a part of a long output, and nothing of one that the agent did not report.
-    const incomplete = bytes > room || tool.output === null || isShortened(tool.output);
+    // A record keeps only a part of a long output, what came before the end of one that was cut off, and nothing of one that the agent
+    // did not report.
+    const isPart = tool.output === null || tool.status === 'unknown' || isShortened(tool.output);
+    const incomplete = bytes > room || isPart;
     if (incomplete) this.leftOut = { ...this.leftOut, outputs: this.leftOut.outputs + 1 };
     if (!hasDetails(tool)) return noDetails(tool);
     if (bytes <= room) {

@@ -23,7 +23,7 @@ export interface Omissions {
 }
 
 export interface LeftOut {
-  /** Tools whose input or output was left out or cut, or whose output the agent did not report. */
+  /** Tools whose input or output was left out or cut, or whose output the agent did not report to its end. */
   readonly outputs: number;
   /** Images that were only named. */
   readonly images: number;

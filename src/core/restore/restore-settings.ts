@@ -146,7 +146,7 @@ export function parseTurnRestore(input: unknown): TurnRestore {
 export const WHEN_UNPROVED =
   'Allow steps without proof (policy "auto", --restore auto), or send the prompt to another agent.';
 
-export const WHEN_REPLAY_FAILED = 'Prefer another rung than "replay", or none ("rung": null).';
+export const WHEN_REPLAY_FAILED = 'Prefer another rung than "replay", or none ("rung": null, --rung none).';
 
 /** `shrink`: how often the agent has refused a longer history. */
 export function whenNothingFits({ budgetTokens, lastTurns }: RestoreSettings, shrink: number): string {

@@ -75,7 +75,7 @@ test.each<[string, PlannedTask, string, string]>([
     task('b', 'asking', { decision: { decision: 'ask', code: 'turn_failed', reason: 'Its turn failed: no.' } }),
     'The task "b" asks a person: Its turn failed: no. 1 task waits for it.',
     '"throughline task retry b --say TEXT" continues it (over HTTP: POST /v1/tasks/b/retry); ' +
-      '"throughline task cancel" ends the tasks that wait.',
+      '"throughline task cancel TASK" ends one that waits.',
   ],
   [
     'a failed task',
@@ -88,6 +88,13 @@ test.each<[string, PlannedTask, string, string]>([
     task('b', 'failed', { decision: { decision: 'give-up', code: 'budget_spent', reason: 'Spent.' } }),
     'The task "b" has failed: Spent. 1 task waits for it.',
     'retry b --budget AMOUNT"',
+  ],
+  [
+    'a task whose budget is in USD, and whose agent reports no cost',
+    task('b', 'asking', { decision: { decision: 'ask', code: 'cost_unknown', reason: 'No cost.' } }),
+    'The task "b" asks a person: No cost. 1 task waits for it.',
+    // Quotes that do not end the command in the text.
+    `"throughline task retry b --budget 'N tokens'" continues`,
   ],
   [
     'a task whose questions were denied',

@@ -88,7 +88,7 @@ const WHAT: Partial<Record<TaskState, string>> = {
 /** Without it, a retry of the task would end with the same decision. */
 const RETRY_WITH: Partial<Record<Decision['code'], string>> = {
   budget_spent: '--budget AMOUNT',
-  cost_unknown: '--budget "N tokens"',
+  cost_unknown: "--budget 'N tokens'",
   permission_denied: '--permissions ask',
 };
 
@@ -102,7 +102,7 @@ function needOf({ id, name, state, decision, stranded }: PlannedTask, waiting: n
   const behind = waiting === 0 ? '' : ` ${waiting} ${waiting === 1 ? 'task waits' : 'tasks wait'} for it.`;
   const how = (last && RETRY_WITH[last.code]) ?? '--say TEXT';
   const retry = `"throughline task retry ${id} ${how}" continues it (over HTTP: POST /v1/tasks/${id}/retry)`;
-  const or = waiting === 0 ? '' : '; "throughline task cancel" ends the tasks that wait';
+  const or = waiting === 0 ? '' : '; "throughline task cancel TASK" ends one that waits';
   return {
     taskId: id,
     message: `${task} ${what}${last === null ? '.' : `: ${last.reason}`}${behind}`,

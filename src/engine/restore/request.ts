@@ -25,7 +25,7 @@ export interface RestoreRequest {
   readonly newSession: string | null;
   /** The turn it is for; null: a warm-up. */
   readonly turn: { readonly id: string; readonly n: number } | null;
-  /** What the turn chooses; left out: nothing. */
+  /** What the turn or, for a warm-up, the conversation chooses; left out: nothing. */
   readonly choices?: Choices;
   readonly attempt: number;
   /** After a failed attempt or turn: where its session is rewound to; null: it is not rewound. */

@@ -52,7 +52,11 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
   if (named !== null && (await isElsewhere(named, request))) {
     return fail(refusal(request, 'it belongs to another conversation'));
   }
-  if (plan.refusal !== null) return fail(refusal(request, plan.refusal, plan.hint));
+  if (plan.refusal !== null) {
+    // The failure of a turn is stored with the turn. Of a warm-up there is only the receipt.
+    if (request.turn === null) request.tried.push(refusedRung(request, plan.refusal));
+    return fail(refusal(request, plan.refusal, plan.hint));
+  }
   if (plan.replaces) await replaceSession(plan.replaces, request);
 
   const unusable = new Set<string>();
@@ -211,6 +215,10 @@ async function replaceSession({ session, reason }: NonNullable<Plan['replaces']>
 async function noteTried(payload: Tried, { held, turn, tried }: Restoring): Promise<void> {
   tried.push(payload);
   await held.lease.write({ write: 'event', event: { kind: 'restore.tried', turn: turn?.id ?? null, payload } });
+}
+
+function refusedRung({ settings: { rung } }: Restoring, failure: string): Tried {
+  return { rung: rung ?? 'none', sessionId: null, failure };
 }
 
 function sessionIdOf(step: Step): string | null {

@@ -13,7 +13,7 @@ import type { Prompt } from '../../core/turn/content.ts';
 import type { Condensed, RecordPart } from '../../core/turn/record.ts';
 import type { Sent, Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';
-import type { Update } from '../../core/turn/update.ts';
+import { chunkText, showsAnswer, type Update } from '../../core/turn/update.ts';
 import { addUsage, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../../ports/agent.ts';
 import type { NewSession } from '../../ports/store/sessions.ts';
@@ -92,6 +92,8 @@ class Attempt {
   #sessionId: string | null;
   #usage: Usage;
   #isUsageReported = false;
+  /** The last thing that the agent has shown is text of its model. */
+  #isAnswering = false;
   #after: Proof | null = null;
   #fault: Failure | null = null;
 
@@ -214,6 +216,7 @@ class Attempt {
     switch (event.type) {
       case 'update':
         this.#count(event.update);
+        if (showsAnswer(event.update)) this.#isAnswering = chunkText(event.update) !== null;
         return this.#writer.add(event.update);
       case 'session':
         return this.#named(event.id);
@@ -340,9 +343,10 @@ class Attempt {
     };
   }
 
-  /** The agent's process was ended before it could report what the prompt has cost. */
+  /** The agent's process was ended before it could report what the prompt has cost, or its model was cut off in an answer. */
   #isCostUnknown({ kind }: AgentOutcome): boolean {
-    return kind === 'lost' || (kind === 'cancelled' && !this.#session.alive && !this.#isUsageReported);
+    const isCut = this.#isAnswering || (!this.#session.alive && !this.#isUsageReported);
+    return kind === 'lost' || (kind === 'cancelled' && isCut);
   }
 
   /** With what the turn has shown of the session. If that is nothing: the same object that was stored with the prompt, which is then not stored again. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { noAgentGiven, noSuchAgent } from '../../core/errors.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type TurnRestore } from '../../core/restore/restore-settings.ts';
+import { keptFor } from '../../core/turn/choices.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import { NO_EARLIER_ATTEMPTS, type Restored } from '../restore/request.ts';
@@ -26,11 +27,14 @@ export async function warm(
   const agent = agents.get(name)?.agent;
   if (agent === undefined) throw noSuchAgent(name, agents.keys());
   const signal = AbortSignal.any([held.lease.lost, shutdown]);
+  // They may have changed since this process took the conversation.
+  const choices = keptFor((await store.findConversation(owner, id))?.choices ?? {}, name) ?? {};
   await held.readySandbox(signal);
   const restored = await restore({
     held,
     agent,
-    traits: await agent.traits(await held.openSandbox(), signal),
+    traits: await agent.traits(await held.openSandbox(), signal, choices.model),
+    choices,
     settings: effectiveRestore(settings.restore, held.conversation.restore, override),
     explicit: null,
     newSession: null,

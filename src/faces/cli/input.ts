@@ -6,7 +6,7 @@ import { given } from '../../core/input/arguments.ts';
 import { isDay } from '../../core/input/usage-page.ts';
 import { PAGE_SCOPES, type PageScope, SCOPES, type Scope } from '../../core/key.ts';
 import type { PublicTurn } from '../../core/public/turn.ts';
-import type { Policy, TurnRestore } from '../../core/restore/restore-settings.ts';
+import type { Policy, Rung, TurnRestore } from '../../core/restore/restore-settings.ts';
 import { POLICIES } from '../../core/restore/restore-settings.ts';
 import type { Engine, SubmitOptions } from '../../ports/engine.ts';
 import type { Output } from './output.ts';
@@ -137,16 +137,21 @@ export function restoreOption(): Option {
   ).choices(POLICIES);
 }
 
+/** Undoes what the conversation or the settings prefer. */
+export const NO_RUNG = 'none';
+
 /** The options of `send` and `chat` about restoring and time. */
-export interface TurnFlags extends Omit<TurnRestore, 'policy'> {
+export interface TurnFlags extends Omit<TurnRestore, 'policy' | 'rung'> {
   readonly restore?: Policy;
+  readonly rung?: Rung | typeof NO_RUNG;
   readonly timeLimit?: number;
   readonly stallLimit?: number;
 }
 
 export function turnOptions(flags: TurnFlags): Pick<SubmitOptions, 'restore' | 'limits'> {
   const { restore: policy, rung, rebuild, budgetTokens, lastTurns, allowTools, timeLimit, stallLimit } = flags;
-  const restore: TurnRestore = given({ policy, rung, rebuild, budgetTokens, lastTurns, allowTools });
+  const preferred = rung === NO_RUNG ? null : rung;
+  const restore: TurnRestore = given({ policy, rung: preferred, rebuild, budgetTokens, lastTurns, allowTools });
   const limits = given({ turnSeconds: timeLimit, stallSeconds: stallLimit });
   return {
     ...(Object.keys(restore).length > 0 && { restore }),

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { AGENTS } from './agents.ts';
 import { CliHome, parseLines, until } from './process.ts';
 
 const home = new CliHome();
@@ -49,6 +50,12 @@ describe('throughline send', () => {
     expect(stdout).toBe('I have seen these codewords: lynx.\n');
     expect(stderr).toMatch(/^restored by replay: .*2 model calls for restoring/);
     expect((await ask('--rebuild')).stderr).toMatch(/^restored by transcript: /);
+    // No command finds a living session of the one before it.
+    const config = join(home.path, 'prefers-live.json');
+    writeFileSync(config, JSON.stringify({ agents: AGENTS, restore: { rung: 'live' } }));
+    const refused = await ask('--config', config);
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining('or none ("rung": null, --rung none)')]);
+    expect((await ask('--config', config, '--rung', 'none')).stderr).toMatch(/^restored by resume: /);
   });
 
   test('refuses more than 8 MiB from stdin, and creates no conversation then', async () => {

@@ -120,6 +120,10 @@ test('a plan says what needs a person, and with --wait it exits as soon as nothi
   const found = JSON.parse(await home.here.ok('task', 'plan', 'nightly', '--json'));
   expect(found).toMatchObject({ id: 'nightly', state: 'needs_person', tasks: [{ name: 'a' }, { name: 'b' }] });
   expect((await home.here.run('task', 'plan', 'weekly')).code).toBe(4);
+  // A command in a hint is about the same data, as everywhere.
+  expect(await home.here.ok('task', 'plan', 'nightly', '--as', 'local')).toContain(
+    '"throughline --as local task retry ',
+  );
 });
 
 test.each([

@@ -82,6 +82,15 @@ test('a follower is told of the restore of a warm-up as well, and the next turn 
   expect(await steps(tl.engine, turn.id)).toEqual(['sent']);
 });
 
+test('the receipt of a warm-up that is not possible says why', async () => {
+  await using home = new Home({ a: { noTools: false } });
+  await makeThreeTurns(home);
+  const tl = await home.open();
+  const receipt = await tl.engine.warm('chat', { restore: { rung: 'replay', rebuild: true } });
+  const failure = expect.stringContaining('no proved no-tools profile');
+  expect(receipt).toMatchObject({ rung: 'none', dropped: 3, tried: [{ rung: 'replay', sessionId: null, failure }] });
+});
+
 test('a first turn and a turn with the policy "off" restore nothing', async () => {
   await using home = new Home({ a: {} });
   const tl = await home.open();

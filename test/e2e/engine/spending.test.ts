@@ -111,6 +111,23 @@ test('a turn that fails, or is cancelled, names no agent as one that reports no 
   expect((await run(limited.engine, 'chat', '/usage 10 10 100')).turn.state).toBe('completed');
 });
 
+test.each([
+  ['in the middle of an answer', '/tool run_shell\n/say begun\n/hang', 'agent_message_chunk', 1],
+  ['while a tool ran', '/say begun\n/tool run_shell\n/hang', 'tool_call_update', undefined],
+])('whether the cost of a turn is unknown that is cancelled %s', async (_, prompt, last, unknownCosts) => {
+  await using home = new Home();
+  const { tl, engine } = await openWithLimits(home, { conversationPerDay: '5 USD' });
+  const { events, accepted } = tl.conversation('chat').send(prompt);
+  for await (const event of events) {
+    if (event.kind === 'turn.update' && event.payload.update.sessionUpdate === last) {
+      await engine.cancel((await accepted).turn.id);
+    }
+  }
+  const [turn] = await engine.turns('chat');
+  expect([turn?.state, turn?.usage.unknownCosts]).toEqual(['cancelled', unknownCosts]);
+  expect((await run(engine, 'chat', 'Hello.')).turn.state).toBe('completed');
+});
+
 test('a conversation can have its own limit: it lowers that of the settings, can be changed, and is copied to a fork', async () => {
   await using home = new Home();
   const limited = await openWithLimits(home, { conversationPerDay: '1000 tokens' });

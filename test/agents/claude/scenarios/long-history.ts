@@ -52,7 +52,11 @@ export function longHistory(adapter: ClaudeAdapter): void {
     expect(first.dropped).toBeGreaterThan(50);
     const reported = { window: { tokens: 1_000_000, from: 'reported' }, carried: 120, dropped: 0 };
     expect(await ask(tl, 'second')).toMatchObject(reported);
-    // Nothing is known of another model.
+    // Nothing is known of another model. A warm-up has the model of its conversation.
+    await tl.engine.import({ ...history, records }, { key: 'warmed' });
+    await tl.engine.ensure({ key: 'warmed', agent: 'claude', model: 'sonnet' });
+    const warmed = await tl.engine.warm('warmed', { agent: 'claude' });
+    expect(warmed).toMatchObject({ rung: 'rehydrate', window: { tokens: 200_000, from: 'assumed' } });
     expect(await ask(tl, 'another', 'sonnet')).toMatchObject({ window: { tokens: 200_000, from: 'assumed' } });
     expect(await ask(tl, 'again', 'sonnet')).toMatchObject(reported);
     await tl.close();

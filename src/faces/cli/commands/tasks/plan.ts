@@ -44,7 +44,7 @@ async function waitFor(tasks: Tasks, id: string, seconds: number): Promise<Publi
 function forPeople({ id, state, needs, tasks }: PublicPlan, output: Output): void {
   output.line(styled('bold', oneLine(id)), `  ${state === 'needs_person' ? 'needs a person' : state}`);
   for (const task of tasks) output.line('  ', styled('bold', oneLine(task.name ?? task.id)), `  ${line(task)}`);
-  for (const { message, hint } of needs) output.line(`${oneLine(message)} ${oneLine(hint)}`);
+  for (const { message, hint } of needs) output.line(output.runnable(`${oneLine(message)} ${oneLine(hint)}`));
 }
 
 /** Tasks that need a person are described below the list. */

@@ -11,6 +11,7 @@ import type { TurnFlags } from '../../input.ts';
 import {
   directory,
   MOST_OF_PROMPT,
+  NO_RUNG,
   readPromptOfStdin,
   readStdin,
   restoreOption,
@@ -51,7 +52,12 @@ export function define(command: Command, cli: Cli): void {
     .option('--worktree', 'work in a worktree of the git repository there (--cwd, or here), on a branch of its own')
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
     .addOption(restoreOption())
-    .addOption(new Option('--rung <rung>', 'if the session has to be restored, only in this way').choices(RUNGS))
+    .addOption(
+      new Option(
+        '--rung <rung>',
+        'if the session has to be restored, only in this way; none: in any way, whatever the settings prefer',
+      ).choices([...RUNGS, NO_RUNG]),
+    )
     .option('--rebuild', 'tell the history to a new session now, although the present one could continue')
     .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before the prompt', wholeNumber)
     .option('--last-turns <n>', 'put at most this many turns of history before the prompt', wholeNumber)

@@ -1,7 +1,13 @@
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { ReplyStream } from '../../../../core/turn/reply.ts';
-import { modelRetryIn, retryText, type ToolCallFields, type Update } from '../../../../core/turn/update.ts';
+import {
+  modelRetryIn,
+  retryText,
+  showsAnswer,
+  type ToolCallFields,
+  type Update,
+} from '../../../../core/turn/update.ts';
 import type { Handlers } from '../../events.ts';
 import { handle } from '../../events.ts';
 import { RECOVERED, receiptLine, stalledLine, turns } from '../../lines.ts';
@@ -16,6 +22,8 @@ export class TurnView {
   /** Those that run, by id, in the order in which they began. */
   readonly #running = new Map<string, string>();
   #agent = 'the agent';
+  /** The API of the model did not answer, and nothing of an answer has come since. */
+  #unanswered = false;
   receipt: PublicReceipt | null = null;
 
   constructor(output: Output) {
@@ -53,7 +61,13 @@ export class TurnView {
   #update(update: Update): void {
     this.#output.text(this.#reply.add(update));
     const retry = modelRetryIn(update);
-    if (retry !== null) this.#output.explainWait(`${oneLine(retryText(retry))} …`);
+    if (retry !== null) {
+      this.#unanswered = true;
+      this.#output.explainWait(`${oneLine(retryText(retry))} …`);
+    } else if (this.#unanswered && showsAnswer(update)) {
+      this.#unanswered = false;
+      this.#output.waitFor(this.#doing());
+    }
     if (update.sessionUpdate === 'tool_call' || update.sessionUpdate === 'tool_call_update') {
       this.#tool(update as ToolCallFields);
     }
