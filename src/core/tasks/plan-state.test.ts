@@ -75,7 +75,7 @@ test.each<[string, PlannedTask, string, string]>([
     task('b', 'asking', { decision: { decision: 'ask', code: 'turn_failed', reason: 'Its turn failed: no.' } }),
     'The task "b" asks a person: Its turn failed: no. 1 task waits for it.',
     '"throughline task retry b --say TEXT" continues it (over HTTP: POST /v1/tasks/b/retry); ' +
-      '"throughline task cancel" ends the tasks that wait.',
+      '"throughline task cancel NAME" ends the tasks that wait.',
   ],
   [
     'a failed task',

@@ -102,7 +102,7 @@ function needOf({ id, name, state, decision, stranded }: PlannedTask, waiting: n
   const behind = waiting === 0 ? '' : ` ${waiting} ${waiting === 1 ? 'task waits' : 'tasks wait'} for it.`;
   const how = (last && RETRY_WITH[last.code]) ?? '--say TEXT';
   const retry = `"throughline task retry ${id} ${how}" continues it (over HTTP: POST /v1/tasks/${id}/retry)`;
-  const or = waiting === 0 ? '' : '; "throughline task cancel" ends the tasks that wait';
+  const or = waiting === 0 ? '' : '; "throughline task cancel NAME" ends the tasks that wait';
   return {
     taskId: id,
     message: `${task} ${what}${last === null ? '.' : `: ${last.reason}`}${behind}`,
