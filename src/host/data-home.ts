@@ -44,7 +44,7 @@ export function createHome(home: string): void {
   try {
     createDirectories(home, { statSync, mkdirSync });
   } catch (cause) {
-    const hint = 'Set THROUGHLINE_HOME to a directory that you can write to.';
+    const hint = 'Name a directory that you can write to: with --home, or in THROUGHLINE_HOME.';
     throw (
       writeFault(home, cause) ??
       new ThroughlineError('storage_readonly', `Cannot create the data home ${home}.`, { hint, cause })

@@ -75,7 +75,7 @@ function pause(ms: number): void {
 
 function unusable(home: string, cause: unknown): unknown {
   const { code } = cause as NodeJS.ErrnoException;
-  const options = { cause, hint: 'Set THROUGHLINE_HOME to a directory that you can write to.' };
+  const options = { cause, hint: 'Name a directory that you can write to: with --home, or in THROUGHLINE_HOME.' };
   if (code === 'EACCES' || code === 'EPERM') {
     return new ThroughlineError('storage_readonly', `Cannot write to the data home ${home}.`, options);
   }

@@ -35,7 +35,7 @@ test('the package is installed before the first snippet that needs it in a proje
 });
 
 test('the settings that the text shows are accepted as they stand', () => {
-  const shown = [...read('README.md').matchAll(/`("\w+": [{"][^`]*)`/g)].map(([, setting]) => `{${setting}}`);
+  const shown = [...read('README.md').matchAll(/`({ "\w+": [{"][^`]*)`/g)].map(([, settings = '']) => settings);
   expect(shown).toContainEqual(expect.stringContaining('bubblewrap'));
   for (const settings of shown) expect(parseSettings(JSON.parse(settings))).toBeTruthy();
 });

@@ -66,6 +66,23 @@ test('the desktop app shows how the context of an opened conversation is restore
   expect(receipt.delivered).toBe(2);
 });
 
+test('the desktop app gets the error of a conversation that cannot be restored, and stops to wait for its events', async () => {
+  await tl.conversation('window-1').ask('The codeword is amber.');
+  await tl.close();
+  tl = await open({ home: join(home.path, 'home'), settings: { agents: { other: { adapter: 'scripted' } } } });
+  const waited: AbortSignal[] = [];
+  class Controller extends AbortController {
+    constructor() {
+      super();
+      waited.push(this.signal);
+    }
+  }
+  await expect(run(recipe('.warm()'), { tl, show() {}, AbortController: Controller })).rejects.toThrow(
+    'no agent "scripted"',
+  );
+  expect(waited.map(({ aborted }) => aborted)).toEqual([true]);
+});
+
 test('both loops of one’s own answer, and the one with Throughline remembers', async () => {
   const bin = join(home.path, 'bin');
   mkdirSync(bin);

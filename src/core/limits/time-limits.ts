@@ -80,7 +80,7 @@ function timedOut(seconds: number | null): Failure {
   return {
     code: 'timed_out',
     message: `The turn took longer than its limit of ${inSeconds(seconds)} and was ended.`,
-    hint: `What it did is kept. "throughline retry" sends the prompt again. Raise turnSeconds (--time-limit) ${RAISE}.`,
+    hint: `What it did is kept. "throughline retry KEY" sends the prompt again. Raise turnSeconds (--time-limit) ${RAISE}.`,
   };
 }
 
@@ -89,6 +89,6 @@ function stalled(seconds: number | null, tool: string | null): Failure {
   return {
     code: 'stalled',
     message: `The agent sent nothing for ${inSeconds(seconds)}${during}, and the turn was ended.`,
-    hint: `What it did is kept. "throughline retry" sends the prompt again. For tools that are silent for longer, raise stallSeconds (--stall-limit) ${RAISE}.`,
+    hint: `What it did is kept. "throughline retry KEY" sends the prompt again. For tools that are silent for longer, raise stallSeconds (--stall-limit) ${RAISE}.`,
   };
 }

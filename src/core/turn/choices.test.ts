@@ -39,7 +39,7 @@ test.each([
     { mode: 'nope', config: { a: 'b' } },
     {},
     true,
-    'Choose another value, or leave out "mode" and "config".',
+    'Choose another value, or leave out "mode" and "config" (--set).',
   ],
   ['of an agent that has none', { mode: 'nope' }, {}, false, 'Leave out "mode".'],
   ['of a conversation', {}, { model: 'nope' }, true, 'Change or remove "model" of the conversation.'],

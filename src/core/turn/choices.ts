@@ -82,7 +82,7 @@ export function mergeChoices(below: Choices = {}, above: Choices = {}): Choices 
 export function howToChoose(own: Choices, kept: Choices = {}, hasOthers = true): string {
   const names = (choices: Choices) =>
     Object.keys(choices)
-      .map((name) => `"${name}"`)
+      .map((name) => (name === 'config' ? '"config" (--set)' : `"${name}"`)) // the other flags have the names of the choices
       .join(' and ');
   const value = hasOthers ? 'Choose another value, or leave' : 'Leave';
   return [

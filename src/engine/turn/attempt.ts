@@ -373,7 +373,7 @@ const NO_ANSWER = {
   kind: 'failed',
   code: 'agent_failed',
   message: 'The agent ended the turn without an answer.',
-  hint: 'It may not be logged in, or its model cannot be reached: see "throughline agents". "throughline retry" sends the prompt again.',
+  hint: 'It may not be logged in, or its model cannot be reached: see "throughline agents". "throughline retry KEY" sends the prompt again.',
   again: false,
 } as const;
 
@@ -393,7 +393,7 @@ function failureOf(outcome: AgentOutcome, stop: TurnStop | null, receipt: Receip
   return {
     code: 'agent_died',
     message: asSentence(outcome.message),
-    hint: 'The part that it did is kept. "throughline retry" sends the prompt again.',
+    hint: 'The part that it did is kept. "throughline retry KEY" sends the prompt again.',
   };
 }
 

@@ -119,6 +119,6 @@ function interrupted(processEnded: boolean): Failure {
   return {
     code: 'interrupted',
     message: `The program that ran this turn ended in the middle of it. ${unknown}`,
-    hint: 'What is known of the turn is kept, and the next turn gets it. "throughline retry" sends the prompt again.',
+    hint: 'What is known of the turn is kept, and the next turn gets it. "throughline retry KEY" sends the prompt again.',
   };
 }

@@ -21,7 +21,7 @@ export async function kill(
   const ended = await worker.whileHeld(id, (held) => killHeld(held, by), {
     code: 'interrupted',
     message: `${by} ended the agent's session while the turn ran.`,
-    hint: 'What the agent had said is kept. "retry" sends the prompt again.',
+    hint: 'What the agent had said is kept. "throughline retry KEY" sends the prompt again.',
   });
   for (const ref of ended ?? []) refs.add(ref);
   // Another process holds it or nobody does, or no slot was free.

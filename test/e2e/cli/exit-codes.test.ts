@@ -101,6 +101,7 @@ test('7: the agent died during the turn, and the beginning of its answer is kept
   expect(code).toBe(7);
   expect(stdout).toBe('half an answer\n');
   expect(stderr).toContain('Turn 1: ');
+  expect(stderr).toContain('retry KEY" sends the prompt again');
   expect((await home.show('died')).turns[0]).toMatchObject({ state: 'interrupted', reply: 'half an answer' });
 });
 

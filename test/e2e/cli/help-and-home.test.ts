@@ -127,7 +127,10 @@ describe('the data home', () => {
 
     // Node's recursive mkdir never returns there, so each runs in a process of its own.
     test.each([
-      [['list', '--home', '/proc/nowhere/home'], /^throughline: Cannot create the data home .* Set THROUGHLINE_HOME/],
+      [
+        ['list', '--home', '/proc/nowhere/home'],
+        /^throughline: Cannot create the data home .* with --home, or in THROUGHLINE_HOME/,
+      ],
       [
         ['serve', '--home', '/proc/nowhere'],
         /^throughline: Cannot create the directory \/proc\/nowhere\/server\. Remove/,
@@ -139,7 +142,7 @@ describe('the data home', () => {
       ],
       [
         ['agents', 'install', 'claude', '--home', '/proc/x'],
-        /^throughline: Cannot create the data home \/proc\/x\. Set /,
+        /^throughline: Cannot create the data home \/proc\/x\. Name a directory /,
       ],
       [
         ['agents', 'install', 'claude', '--home', '/proc'],

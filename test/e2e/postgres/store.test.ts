@@ -117,6 +117,8 @@ function store(): void {
     await postgres().query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
     const rules = join(postgres().folder, 'data/pg_hba.conf');
     writeFileSync(rules, `local all ${role} scram-sha-256\n${readFileSync(rules, 'utf8')}`);
+    // PostgreSQL does not end a login that was left open, so the commands have to.
+    await postgres().query("ALTER SYSTEM SET authentication_timeout = '10min'");
     await postgres().query('SELECT pg_reload_conf()');
     const empty = await postgres().database();
     const urlWith = (password: string, name = empty) => postgres().url(name, role, password);

@@ -122,6 +122,26 @@ function streamOf(client: Client | PoolClient): Writable {
   return (client as unknown as { connection: { stream: Writable } }).connection.stream;
 }
 
+/**
+ * The client of the driver, but its connection ends when its login fails. The driver leaves it open, for example when there is no password,
+ * and it would keep this process alive until the server ends it (authentication_timeout, one minute).
+ */
+function endingClient(Base: typeof Client): typeof Client {
+  return class EndingClient extends Base {
+    override connect(): Promise<Client>;
+    override connect(callback: (error: never, client: Client) => void): void;
+    override connect(callback?: (error: never, client: Client) => void): Promise<Client> | undefined {
+      const connected = super.connect().catch((error: unknown) => {
+        streamOf(this).destroy();
+        throw error;
+      });
+      if (callback === undefined) return connected;
+      connected.then((client) => callback(null as never, client), callback as (error: unknown) => void);
+      return undefined;
+    }
+  };
+}
+
 /** Joins everything that is sent in this tick into one write, because each write wakes the server. */
 function together(client: PoolClient): void {
   const stream = streamOf(client);
@@ -222,14 +242,21 @@ export class Server {
     // `pipeline`: a statement is sent before the one before it is answered. Drivers without this option send one after the other.
     const how = { pipeline: true, application_name: name };
     const common = { types: types as CustomTypesConfig, ...how, ...limits };
+    const EndingClient = endingClient(pg.Client);
     try {
       const { all, hearing } = addressesIn(url);
       const config = { connectionString: all, ...common };
       const direct = { connectionString: hearing, ...common };
       for (const one of [config, direct]) new pg.Client(one); // reads the address, and connects to nothing
       return new Server(
-        new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 60_000, allowExitOnIdle: true }),
-        () => new pg.Client(direct),
+        new pg.Pool({
+          ...config,
+          Client: EndingClient,
+          max: connections,
+          idleTimeoutMillis: 60_000,
+          allowExitOnIdle: true,
+        }),
+        () => new EndingClient(direct),
         hearing !== all,
       );
     } catch (error) {

@@ -76,7 +76,7 @@ function checkAnswer(row: Pick<PermissionRow, 'state' | 'reason' | 'options'>, o
 /** The holder of the lease reads the answer as an event; without a holder it is refused. */
 function nobodyWaits(): ThroughlineError {
   return new ThroughlineError('conflict', 'Nobody waits for the answer: the process that ran the turn has ended.', {
-    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then sends the prompt again.',
+    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry KEY" then sends the prompt again.',
   });
 }
 
