@@ -285,8 +285,12 @@ async function complete(
   });
 }
 
-/** The store can be used again, beside the one that it was copied to. Returns the address of that one; null: it was not copied. */
+/**
+ * The store can be used again, beside the one that it was copied to. Returns the address of that one; null: it was not copied. Throws
+ * `refused` when the store is itself a copy that was not finished.
+ */
 export async function forgetSuccessor(store: CopyTarget): Promise<string | null> {
+  if ((await fact(store, BEGUN)) !== null) throw halfCopied();
   const successor = await fact(store, SUCCESSOR);
   if (successor !== null) await store.write(() => store.run(REMOVE_FACT, SUCCESSOR));
   return successor;
