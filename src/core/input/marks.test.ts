@@ -17,6 +17,11 @@ describe('characters that make a text look like another one are marked', () => {
       'https://[\u0441 · Cyrillic][\u043e · Cyrillic].com',
     ],
     [
+      'a word of look-alikes before Latin letters, beside other words in its script',
+      'echo все > \u0441\u043e.com',
+      'echo все > [\u0441 · Cyrillic][\u043e · Cyrillic].com',
+    ],
+    [
       'a word of look-alikes, with nothing else in its script',
       '\u0441\u0440 a b',
       '[\u0441 · Cyrillic][\u0440 · Cyrillic] a b',
