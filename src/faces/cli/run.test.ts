@@ -67,7 +67,12 @@ test.each([
   ['one of the same data gets the flag', '--server http://host', 'list', 'list --server http://host'],
   ['one that works on the machine of the server gets no server', '--server http://host', 'serve', 'serve'],
   ['"store" takes no such flags', '--home /x', 'store reopen STORE', 'store reopen STORE'],
-  ['one that names another data home stays as it is', '--home /x --store sqlite:y', 'serve --home /z', 'serve --home /z'],
+  [
+    'one that names another data home stays as it is',
+    '--home /x --store sqlite:y',
+    'serve --home /z',
+    'serve --home /z',
+  ],
 ])('the command of a hint: %s', async (_, flags, hinted, expected) => {
   const error = new ThroughlineError('refused', 'No.', { hint: `See "throughline ${hinted}".` });
   const { stderr } = await runWith(error, [...flags.split(' '), 'list']);

@@ -261,8 +261,8 @@ function copies(): void {
     open.prepare('SELECT count(*) FROM turns').get();
     expect(await copy(sqlite, url())).toMatchObject({ complete: false });
     open.close();
-    expect(await home.lines('list'), 'a copy that is not complete leaves no mark').toHaveLength(1);
-    // Nothing has changed since, so the first change waits for this lock: it is the end of the copy, after the mark of the source.
+    expect(await home.lines('list'), 'a copy that is not complete is no successor').toHaveLength(1);
+    // Nothing has changed since, so the first change waits for this lock: it is the end of the copy, after the source got its successor.
     const other = await postgres().connect(database);
     await other.query('BEGIN; LOCK TABLE leases IN SHARE MODE');
     const killed = home.start(['store', 'copy', sqlite, url()]);
