@@ -346,7 +346,10 @@ export async function copyStore({ from, to, ...options }: StoreCopyRequest): Pro
   return { from: storeInWords(source), to: storeInWords(target), ...copied };
 }
 
-/** For a store whose data was copied to another one: it can be used again. Throws `conflict` while it is in use, and `not_found`. */
+/**
+ * For a store whose data was copied to another one: it can be used again. Throws `conflict` while it is in use, `refused` when it is itself an
+ * unfinished copy, and `not_found`.
+ */
 export async function reopenStore(address: string): Promise<StoreReopened> {
   const store = namedStore(address, 'STORE');
   if (store.kind === 'sqlite' && !existsSync(store.file)) {

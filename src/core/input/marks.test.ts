@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hasMarks, type MarkedAs, marksIn, writtenOut } from './marks.ts';
+import { type MarkedAs, marksIn, writtenOut } from './marks.ts';
 
 describe('characters that make a text look like another one are marked', () => {
   test.each([
@@ -15,6 +15,11 @@ describe('characters that make a text look like another one are marked', () => {
       'a word of look-alikes before Latin letters',
       'https://\u0441\u043e.com',
       'https://[\u0441 · Cyrillic][\u043e · Cyrillic].com',
+    ],
+    [
+      'a word of look-alikes before Latin letters, beside other words in its script',
+      'echo все > \u0441\u043e.com',
+      'echo все > [\u0441 · Cyrillic][\u043e · Cyrillic].com',
     ],
     [
       'a word of look-alikes, with nothing else in its script',
@@ -48,12 +53,11 @@ describe('ordinary writing is left as it is', () => {
     ['сору', 'words'],
   ])('%j as %s', (text, as) => {
     expect(marksIn(text, as)).toEqual([text]);
-    expect(hasMarks(text, as)).toBe(false);
   });
 });
 
 test('a Latin word with a foreign letter is marked in a title, too', () => {
-  expect(hasMarks('Fix the p\u0430yment', 'words')).toBe(true);
+  expect(writtenOut('Fix the p\u0430yment', 'words')).toBe('Fix the p[\u0430 · Cyrillic]yment');
 });
 
 test('the pieces together are the text', () => {

@@ -49,11 +49,6 @@ export function marksIn(text: string, as: MarkedAs): readonly Piece[] {
   return pieces;
 }
 
-/** Whether anything in a text is marked. */
-export function hasMarks(text: string, as: MarkedAs): boolean {
-  return marksIn(text, as).some((piece) => typeof piece !== 'string');
-}
-
 /** The text with each mark written out in brackets, for a terminal and for labels: `echo ok # [U+202E · reorders text]…`. */
 export function writtenOut(text: string, as: MarkedAs): string {
   return marksIn(text, as)

@@ -63,6 +63,23 @@ test('a known error says what happened and what to do, and ends with the number 
   });
 });
 
+test.each([
+  ['one of the same data gets the flag', '--server http://host', 'list', 'list --server http://host'],
+  ['one that works on the machine of the server gets no server', '--server http://host', 'serve', 'serve'],
+  ['"store" takes no such flags', '--home /x', 'store reopen STORE', 'store reopen STORE'],
+  [
+    'one that names another data home stays as it is',
+    '--home /x --store sqlite:y',
+    'serve --home /z',
+    'serve --home /z',
+  ],
+])('the command of a hint: %s', async (_, flags, hinted, expected) => {
+  const error = new ThroughlineError('refused', 'No.', { hint: `See "throughline ${hinted}".` });
+  const { stderr } = await runWith(error, [...flags.split(' '), 'list']);
+  const [, words = ''] = /"(?:npx )?throughline (.*)"/.exec(stderr) ?? [];
+  expect(words.split(' ').sort()).toEqual(expected.split(' ').sort());
+});
+
 test('wrong use is reported as JSON with --json', async () => {
   const { code, stderr } = await runWith(null, ['list', '--json', '--limit', 'many']);
   expect(code).toBe(2);

@@ -58,11 +58,11 @@ export async function postgresSource(url: string): Promise<CopySource> {
   try {
     const isAlone = await isTakenAlone(sql);
     await sql.all(SNAPSHOT);
-    const mark = async (text: string, ...values: Value[]) => {
+    const run = async (text: string, ...values: Value[]) => {
       await sql.all('COMMIT');
       await inTransaction(sql, async () => void (await sql.changed(numbered(text), ...values)));
     };
-    return { ...side, isAlone, mark };
+    return { ...side, isAlone, run };
   } catch (error) {
     await close();
     throw storageFault(error) ?? error;

@@ -41,11 +41,11 @@ export async function sqliteSource(options: SqliteSideOptions): Promise<CopySour
   try {
     const isAlone = await isTakenAlone(db);
     db.script('BEGIN');
-    const mark = async (sql: string, ...values: SQLInputValue[]) => {
+    const run = async (sql: string, ...values: SQLInputValue[]) => {
       db.script('COMMIT');
       db.run(sql, ...values);
     };
-    return { ...sideOf(db), isAlone, mark };
+    return { ...sideOf(db), isAlone, run };
   } catch (error) {
     db.close();
     throw storageFault(error) ?? error;

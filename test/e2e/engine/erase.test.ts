@@ -51,6 +51,10 @@ test('erasing leaves what agents wrote and reports where it is; with the sandbox
   await refusedWith('not_found', tl.engine.erase(kept), /There is no conversation/);
   await refusedWith('not_found', tl.engine.as('ann').erase(kept, { sandbox: true }), /There is no conversation/);
   expect((await run(tl.engine, 'other', 'Which codewords have you seen?')).reply).toContain('swordfish');
+  const db = new DatabaseSync(home.file);
+  const left = db.prepare('SELECT 1 FROM erasures WHERE sandbox = 1').all();
+  expect(left, 'what was not cut off is not left to the next process').toEqual([]);
+  db.close();
 });
 
 test('several processes that finish the same erasure at once delete the sandbox, and none of them fails', async () => {

@@ -212,13 +212,16 @@ function copies(): void {
     await (await openAt(other)).close();
     expect(await refusal(`sqlite:${other}`, url())).toBe('The target holds an unfinished copy of another store.');
     expect(await refusal(url(), `sqlite:${file}3`)).toBe('The store is a copy that was not finished.');
+    const reopened = await home.run('store', 'reopen', url());
+    expect(reopened).toMatchObject({ code: 2, stderr: expect.stringContaining('is a copy that was not finished') });
     expect(await copy(sqlite, url())).toMatchObject({ complete: true });
     expect(await refusal(sqlite, url())).toBe('The target is a copy of this store that was finished before.');
   });
 
   test('after a complete copy the source is refused, until it is reopened, and the copied store is named', async () => {
     await home.ok('send', 'a', 'The codeword is osprey');
-    await copy(join(home.path, 'home'), url());
+    const copied = await home.run('store', 'copy', join(home.path, 'home'), url());
+    expect(copied.stderr).toContain(`store reopen ${join(home.path, 'home')}"`);
     // The store is named without a password, and another spelling of the file does not help.
     const named = `--store '?postgres://throughline@`;
     for (const args of [
@@ -258,8 +261,8 @@ function copies(): void {
     open.prepare('SELECT count(*) FROM turns').get();
     expect(await copy(sqlite, url())).toMatchObject({ complete: false });
     open.close();
-    expect(await home.lines('list'), 'a copy that is not complete leaves no mark').toHaveLength(1);
-    // Nothing has changed since, so the first change waits for this lock: it is the end of the copy, after the mark of the source.
+    expect(await home.lines('list'), 'a copy that is not complete is no successor').toHaveLength(1);
+    // Nothing has changed since, so the first change waits for this lock: it is the end of the copy, after the source got its successor.
     const other = await postgres().connect(database);
     await other.query('BEGIN; LOCK TABLE leases IN SHARE MODE');
     const killed = home.start(['store', 'copy', sqlite, url()]);

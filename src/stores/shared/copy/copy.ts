@@ -10,7 +10,7 @@ import { asCopied, BEGUN, COMPLETE, halfCopied, hasMoved, SUCCESSOR, TABLES, typ
  *   empty ──begin──▶ begun (refused to everybody else) ──passes──▶ the same as the source at one moment
  *                                                          └─ nobody uses the source: verified, completed ─▶ a store of its own
  *
- * Right before it is completed, the source gets a mark that names the target, and is refused from then on. A process that is killed between the
+ * Right before it is completed, the source records the target as its successor, and is refused from then on. A process that is killed between the
  * two leaves both refused: the same copy, repeated, completes it.
  */
 
@@ -32,7 +32,7 @@ const PLACES = `
   WHERE c.owner <> '' AND c.driver = 'worker' AND c.place <> 'any' GROUP BY c.place, f.value ORDER BY 2`;
 
 /**
- * `address`: of the target, for the mark of the source. Throws `conflict` when the target has data that is not from this source, and `refused`
+ * `address`: of the target, which the source records as its successor. Throws `conflict` when the target has data that is not from this source, and `refused`
  * when the source was copied to another target before.
  */
 export async function copyRows(
@@ -267,7 +267,7 @@ async function* chainsOf(to: CopyTarget): AsyncGenerator<Chain> {
   }
 }
 
-/** `finish` may find damage: the source gets its mark after it. */
+/** `finish` may find damage: the source gets its successor after it. */
 async function complete(
   from: CopySource,
   to: CopyTarget,
@@ -276,7 +276,7 @@ async function complete(
   const time = await to.time();
   await to.write(async () => {
     await to.finish();
-    if ((await fact(from, SUCCESSOR)) === null) await from.mark(SET_FACT, SUCCESSOR, address);
+    if ((await fact(from, SUCCESSOR)) === null) await from.run(SET_FACT, SUCCESSOR, address);
     const [ready, living] = COMPLETE;
     await to.run(ready, time, time);
     await to.run(living);
@@ -285,8 +285,12 @@ async function complete(
   });
 }
 
-/** The store can be used again, beside the one that it was copied to. Returns the address of that one; null: it was not copied. */
+/**
+ * The store can be used again, beside the one that it was copied to. Returns the address of that one; null: it was not copied. Throws
+ * `refused` when the store is itself a copy that was not finished.
+ */
 export async function forgetSuccessor(store: CopyTarget): Promise<string | null> {
+  if ((await fact(store, BEGUN)) !== null) throw halfCopied();
   const successor = await fact(store, SUCCESSOR);
   if (successor !== null) await store.write(() => store.run(REMOVE_FACT, SUCCESSOR));
   return successor;

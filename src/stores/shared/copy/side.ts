@@ -19,7 +19,7 @@ export interface CopySource extends CopySide {
   /** Nobody else uses it, and nobody can until it is closed. */
   readonly isAlone: boolean;
   /** Ends the snapshot, and carries this out durably. Only if it is alone. */
-  mark(sql: string, ...values: CopiedValue[]): Promise<void>;
+  run(sql: string, ...values: CopiedValue[]): Promise<void>;
 }
 
 /** Nobody else uses it. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { shellWord } from '../../../../core/turn/quoted.ts';
 import type { StoreCopied } from '../../../../ports/store/backup.ts';
 import { addHelp, type Cli, checkNoPassword, subcommand } from '../../cli.ts';
 import { counted } from '../../lines.ts';
@@ -59,11 +60,12 @@ async function copy(from: string, to: string, { parts, options, output, exitWith
   const stopped = 'Cancelled. Run the same command again to continue.';
   const copied = await parts.copyStore({ from, to, ...progressAndStop(output, stopped) });
   output.result(copied, `${copied.complete ? 'copied' : 'copied so far'}: ${countsOf(copied)}`);
-  explain(copied, output);
+  explain(copied, from, output);
   exitWith(reportBroken(copied, output));
 }
 
-function explain({ complete, from, to, places }: StoreCopied, output: Output): void {
+/** `source`: as it was given. */
+function explain({ complete, from, to, places }: StoreCopied, source: string, output: Output): void {
   if (!complete) {
     output.note(
       styled(
@@ -75,7 +77,8 @@ function explain({ complete, from, to, places }: StoreCopied, output: Output): v
     return;
   }
   output.note(
-    `${to} has everything, and every chain of events was verified. ${from} is refused from now on ("throughline store reopen" undoes that).`,
+    `${to} has everything, and every chain of events was verified. ${from} is refused from now on; ` +
+      `"throughline store reopen ${shellWord(source)}" undoes that.`,
   );
   for (const { name, conversations } of places) {
     output.note(
