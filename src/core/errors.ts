@@ -129,9 +129,12 @@ export function noSuchPermission(id: string): ThroughlineError {
   return noSuch('permission', id, 'See "throughline permissions".');
 }
 
+/** Said by whatever process runs the agents. A command that asks a server does not read the settings where it runs. */
+const OF_SERVER = ' (a server reads its settings when it starts, and a command that uses it does not read its own)';
+
 export function noSuchAgent(name: string, known: Iterable<string>): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `There is no agent "${name}" here.`, {
-    hint: `Available: ${[...known].join(', ') || 'none'} (see "throughline agents"). Add one in throughline.config.json, or with "throughline agents install".`,
+    hint: `Available: ${[...known].join(', ') || 'none'} (see "throughline agents"). Add one in throughline.config.json${OF_SERVER}, or with "throughline agents install NAME".`,
   });
 }
 
@@ -147,7 +150,7 @@ export function noAgentGiven(known?: readonly string[]): ThroughlineError {
   }
   return new ThroughlineError('agent_unavailable', 'No agent is installed here.', {
     hint:
-      'Run "throughline agents install claude", or add an agent in throughline.config.json. ' +
+      `Run "throughline agents install claude", or add an agent in throughline.config.json${OF_SERVER}. ` +
       `To try Throughline without a model, name the test agent "${SCRIPTED}" (--agent ${SCRIPTED}).`,
   });
 }

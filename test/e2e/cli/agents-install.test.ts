@@ -134,6 +134,7 @@ test('a running server notices an agent that is installed', async () => {
     expect(none).toMatchObject({ code: 3, stderr: expect.stringContaining('No agent is installed here') });
     const named = await run('send', 'chat', 'The codeword is amber.', '--agent', 'codex');
     expect(named).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no agent "codex" here') });
+    for (const { stderr } of [none, named]) expect(stderr).toContain('a server reads its settings when it starts');
     expect((await run('agents', 'install', 'codex')).code).toBe(0);
     await until('the agent is listed', async () =>
       /^codex \(acp, default\): version complete/m.test((await run('agents')).stdout),
