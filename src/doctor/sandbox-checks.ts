@@ -2,6 +2,7 @@ import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode, ThroughlineError } from '../core/errors.ts';
 import { isOwnSandbox, PROBE } from '../core/sandbox/sandbox-id.ts';
+import { shellWord } from '../core/turn/quoted.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Census } from '../ports/store/census.ts';
 import { type DoctorParts, NO_REPAIR } from './parts.ts';
@@ -108,7 +109,7 @@ export async function checkErased({ store, sandboxes }: DoctorParts, { erased }:
     });
     // Several erased conversations may have shared a sandbox.
     if (path === null || findings.some(({ subject }) => subject === `directory ${path}`)) continue;
-    const as = owner === 'local' ? '' : ` --as ${owner}`;
+    const as = owner === 'local' ? '' : ` --as ${shellWord(owner)}`;
     const how = isOwnSandbox(sandbox, conversation)
       ? `"throughline erase ${conversation} --sandbox --yes${as}" deletes it.`
       : 'It had a name and was shared; delete it by hand.';

@@ -50,6 +50,11 @@ test.each<[string, Partial<Standing>, Partial<RunnerFacts>, string | null, strin
   expect(stranded?.message ?? '').toContain(message);
 });
 
+test('the command that runs the turn names the conversation as a shell takes it', () => {
+  const hint = whyStranded({ ...STANDING, key: 'my notes' }, NOBODY)?.hint;
+  expect(hint).toContain('the next "throughline send \'my notes\' …" runs it.');
+});
+
 test.each([
   ['/data', 'postgres://ann@db/all', 'Start "throughline serve --home /data --store postgres://ann@db/all".'],
   ['/my data', 'sqlite:/x.db', 'Start "throughline serve --home \'/my data\' --store sqlite:/x.db".'],

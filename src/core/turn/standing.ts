@@ -168,7 +168,7 @@ function noAgent({ turn }: Standing): Stranded {
 }
 
 function noProcess({ turn, key, conversation }: Standing): Stranded {
-  const runs = `"throughline serve", a program that opens this data home, or the next "throughline send ${key ?? conversation} …"`;
+  const runs = `"throughline serve", a program that opens this data home, or the next "throughline send ${shellWord(key ?? conversation)} …"`;
   if (turn.state === 'queued') {
     return { reason: 'no_process', message: `No process runs turn ${turn.n} now.`, hint: `${runs} runs it.` };
   }

@@ -512,6 +512,17 @@ test('verify --head checks a chain head that was kept, also after more turns and
   expect(await home.here.run('verify', conversation.id, '--head', 'osprey')).toMatchObject({ code: 2, stdout: '' });
 });
 
+test('commands in notes and hints name conversations and files as a shell takes them', async () => {
+  const file = join(home.path, 'my notes.json');
+  const sent = await home.run('send', 'my notes', 'hello', '--detach');
+  expect(sent.stderr).toContain('"throughline follow \'my notes\'"');
+  await home.ok('follow', 'my notes', '--until-idle');
+  const { stderr } = await home.here.run('told', 'my notes', '9');
+  expect(stderr).toContain('"throughline show \'my notes\'"');
+  const archived = await home.here.run('archive', 'my notes', file);
+  expect(archived.stderr).toContain(`"throughline import '${file}'"`);
+});
+
 test('an archived conversation is only in its file; import brings it back, and the agent gets its history', async () => {
   const file = join(home.path, 'old.json');
   await home.here.ok('send', 'old', 'The codeword is osprey');

@@ -53,6 +53,11 @@ describe('what a link grants', () => {
       expect.objectContaining({ code, message: expect.stringMatching(message) }),
     );
   });
+
+  test('the hint names another owner as a shell takes it', () => {
+    const hint = 'On the machine of the server: "throughline link --as \'Ann Lee\' --scopes read,prompt".';
+    expect(() => grantBy(PAGE, { owner: 'Ann Lee', scopes: ['read'] })).toThrow(expect.objectContaining({ hint }));
+  });
 });
 
 const GRANTED = { owner: 'Jürgen.ß', scopes: ['read', 'prompt'] as const };

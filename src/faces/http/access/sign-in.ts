@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { checkKey } from '../../../core/input/names.ts';
 import { type Grant, PAGE_SCOPES, type PageScope, type Scope } from '../../../core/key.ts';
+import { shellWord } from '../../../core/turn/quoted.ts';
 import type { SignInLink } from '../../../ports/server.ts';
 import type { LinkStore } from '../../../ports/store.ts';
 import { Refusal } from '../refusal.ts';
@@ -97,7 +98,7 @@ export function grantBy(maker: Maker, asked: AskedGrant): Grant {
   const owner = asked.owner === undefined ? maker.owner : checkKey(asked.owner, 'owner');
   if (owner !== maker.owner && maker.by !== 'token') {
     throw new Refusal('forbidden', `A link for "${owner}" needs the token of the data home.`, {
-      hint: `On the machine of the server: "throughline link --as ${owner} --scopes read,prompt".`,
+      hint: `On the machine of the server: "throughline link --as ${shellWord(owner)} --scopes read,prompt".`,
     });
   }
   if (asked.scopes === undefined && owner !== maker.serverOwner && maker.by === 'token') {

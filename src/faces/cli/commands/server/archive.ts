@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { seqOf } from '../../../../core/event.ts';
 import { lostInWords } from '../../../../core/loss.ts';
+import { shellWord } from '../../../../core/turn/quoted.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { turns } from '../../lines.ts';
@@ -41,7 +42,7 @@ async function archive(key: string, file: string, { output, withEngine }: Cli): 
     });
     const result = { conversationId: id, key, file, turns: count, head, sha256, remains };
     output.result(result, `Archived ${key}: ${turns(count)} in ${file}. Its id was ${id}.`);
-    output.note(`sha256 of the file: ${sha256}\n"throughline import ${file}" brings it back.`);
+    output.note(`sha256 of the file: ${sha256}\n"throughline import ${shellWord(file)}" brings it back.`);
   });
 }
 

@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTold } from '../../../../core/public/turn.ts';
 import type { ToldPart } from '../../../../core/restore/told.ts';
 import { promptText } from '../../../../core/turn/content.ts';
+import { shellWord } from '../../../../core/turn/quoted.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { findTurn, positiveNumber } from '../../input.ts';
 import { time } from '../../lines.ts';
@@ -62,6 +63,6 @@ function titleOf(part: ToldPart): string {
 function noSuchTurn(name: string, n: number | undefined): ThroughlineError {
   const which = n === undefined ? 'turn that was sent and has ended' : `turn ${n}`;
   return new ThroughlineError('not_found', `The conversation has no ${which}.`, {
-    hint: `"throughline show ${name}" lists its turns.`,
+    hint: `"throughline show ${shellWord(name)}" lists its turns.`,
   });
 }

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { ERROR_CODES, ThroughlineError } from '../../../../../core/errors.ts';
 import { isObject, type Prompt } from '../../../../../core/turn/content.ts';
+import { shellWord } from '../../../../../core/turn/quoted.ts';
 import type { Cli } from '../../../cli.ts';
 
 /**
@@ -31,7 +32,7 @@ export async function sendDetached(
     child.stderr.destroy();
     child.unref();
     output.result(event, event.turnId);
-    output.note(`turn ${event.payload.n} is accepted; "throughline follow ${key}" shows it`);
+    output.note(`turn ${event.payload.n} is accepted; "throughline follow ${shellWord(key)}" shows it`);
     return;
   }
   await closed;
