@@ -80,8 +80,7 @@ export const Tool = memo(function Tool({ tool, n, isRunning }: ToolProps) {
         <span className="ml-auto flex shrink-0 items-center gap-2 text-facts tabular-nums">
           {change !== null && (
             <span>
-              <span className="text-accent">+{change.added}</span>{' '}
-              <span className="text-broken">−{change.removed}</span>
+              <span className="text-add">+{change.added}</span> <span className="text-del">−{change.removed}</span>
             </span>
           )}
           {tool.ms !== undefined && <span>{duration(tool.ms)}</span>}
@@ -124,10 +123,10 @@ function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece
 function Output({ text, command }: { text: string; command: string | null }) {
   return (
     <div className="group/output relative rounded-sm border border-line bg-sunken">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it */}
       <pre
-        className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-facts leading-5 whitespace-pre-wrap"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
+        className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-facts leading-5 whitespace-pre-wrap"
       >
         {command !== null && (
           <span className="text-ink">
