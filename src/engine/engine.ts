@@ -1,5 +1,11 @@
 import { checkKeep, type Keep } from '../core/changes.ts';
-import { type Conversation, checkFilter, checkUnfiltered } from '../core/conversation.ts';
+import {
+  type Arrangement,
+  type Conversation,
+  checkArrangement,
+  checkFilter,
+  checkUnfiltered,
+} from '../core/conversation.ts';
 import {
   hasCode,
   isDamage,
@@ -170,6 +176,16 @@ class EmbeddedEngine implements Engine {
     checkName(title, 'title');
     const { id } = await this.#find(conversation);
     return this.#shown(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
+  }
+
+  async arrange(conversation: string, change: Arrangement): Promise<PublicConversation> {
+    const checked = checkArrangement(change);
+    const { id } = await this.#find(conversation);
+    return this.#shown(await this.#store.arrange(this.owner, id, checked));
+  }
+
+  async countPutAway(): Promise<number> {
+    return this.#store.countPutAway(this.owner);
   }
 
   async move(conversation: string): Promise<PublicConversation> {

@@ -58,6 +58,8 @@ const LIST_OPTIONS: OptionNames<ListOptions> = {
   state: true,
   since: true,
   until: true,
+  pinned: true,
+  putAway: true,
 };
 
 const PERMISSION_FILTER: OptionNames<PermissionFilter> = {
@@ -132,7 +134,7 @@ export class ThroughlineClient {
 
   /**
    * Most recently changed first, a page of 50 or of `limit`; `before` is the last one of the previous page. Filters: `agent`, `state`,
-   * `since`, `until`.
+   * `since`, `until`, `pinned`, `putAway`.
    *
    *   const needsMe = await tl.conversations({ state: ['asks', 'unrestored', 'failed'], since: '2026-01-31' });
    */

@@ -1,5 +1,5 @@
 import type { Changes, Keep, Kept } from '../core/changes.ts';
-import type { ConversationFilter } from '../core/conversation.ts';
+import type { Arrangement, ConversationFilter } from '../core/conversation.ts';
 import type { ChainCheck } from '../core/event.ts';
 import type { OrUndefined } from '../core/input/arguments.ts';
 import type { UsagePage } from '../core/input/usage-page.ts';
@@ -53,6 +53,10 @@ export interface Engine {
    */
   list(page?: ListOptions): Promise<PublicConversation[]>;
   rename(conversation: string, title: string): Promise<PublicConversation>;
+  /** Pins it, puts it away, or undoes that. This only changes what lists show; a new prompt brings it back. Its `updatedAt` stays. */
+  arrange(conversation: string, change: Arrangement): Promise<PublicConversation>;
+  /** How many conversations of this owner are put away. */
+  countPutAway(): Promise<number>;
   /**
    * Moves a conversation whose data home is gone to the place of this engine (R8). It continues in an empty sandbox of its own: its files
    * stay where they were, and the receipt of the next turn says so. `conflict` while a process runs in its old place. Does nothing if it has
@@ -357,7 +361,7 @@ export interface ListOptions extends ConversationFilter {
   readonly before?: { readonly updatedAt: number; readonly id: string } | undefined;
   /**
    * Only conversations that have used this session (the agent's id); the one that can still use it comes first. All in one page. Not
-   * together with `agent`, `state`, `since` or `until`.
+   * together with a filter.
    */
   readonly session?: string | undefined;
 }

@@ -6,7 +6,7 @@ export const ROUTES = {
   listConversations: { method: 'GET', path: '/conversations' },
   ensureConversation: { method: 'POST', path: '/conversations' },
   getConversation: { method: 'GET', path: '/conversations/{conversation}' },
-  renameConversation: { method: 'PATCH', path: '/conversations/{conversation}' },
+  changeConversation: { method: 'PATCH', path: '/conversations/{conversation}' },
   moveConversation: { method: 'POST', path: '/conversations/{conversation}/move' },
   eraseConversation: { method: 'DELETE', path: '/conversations/{conversation}' },
   summarise: { method: 'GET', path: '/conversations/{conversation}/summary' },

@@ -60,11 +60,38 @@ export interface PublicLock {
 }
 
 export function toPublicConversation(stored: Conversation, { stranded, delayed }: Hindrance): PublicConversation {
-  const { id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, choices, parent } = stored;
+  const {
+    id,
+    owner,
+    key,
+    title,
+    titleSource,
+    pinned,
+    putAway,
+    agent,
+    driver,
+    cwd,
+    restore,
+    limitPerDay,
+    choices,
+    parent,
+  } = stored;
   const { head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, usage } = stored;
   const { createdAt, updatedAt } = stored;
   return {
-    ...{ id, owner, key, title, titleSource, agent, driver, cwd, worktree: isWorktree(stored.sandbox) },
+    ...{
+      id,
+      owner,
+      key,
+      title,
+      titleSource,
+      pinned,
+      putAway,
+      agent,
+      driver,
+      cwd,
+      worktree: isWorktree(stored.sandbox),
+    },
     ...{ restore, limitPerDay, choices },
     parent: parent && toPublicParent(parent),
     ...{ head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, stranded, delayed, usage },

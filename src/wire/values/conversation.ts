@@ -15,6 +15,8 @@ export const Conversation = namedObject('Conversation', {
   key: z.string().nullable(),
   title: z.string(),
   titleSource: z.enum(TITLE_SOURCES),
+  pinned: z.boolean(),
+  putAway: z.boolean(),
   agent: z.string().nullable(),
   driver: z.enum(['worker', 'tracker']),
   cwd: z.string().nullable(),
