@@ -23,7 +23,7 @@ export function SafeText({ text, as }: SafeTextProps) {
 
 function Box({ mark: { name } }: { mark: Mark }) {
   return (
-    <mark className="mx-0.5 rounded-sm border border-warn bg-warn-soft px-1 text-[0.85em] font-semibold text-warn">
+    <mark className="mx-0.5 rounded-sm border border-look bg-look-soft px-1 text-[0.85em] font-semibold text-look">
       <bdi>{name}</bdi>
     </mark>
   );
