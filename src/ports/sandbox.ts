@@ -73,6 +73,8 @@ export interface NamedDirectory {
   readonly path: string;
   /** Links resolved. */
   readonly real: string;
+  /** What it counts to in a list: in a linked worktree the same directory of its repository, otherwise `real`. */
+  readonly project: string;
 }
 
 /**

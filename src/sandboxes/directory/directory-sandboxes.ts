@@ -14,6 +14,7 @@ import { asSeen, isBelow, realIfThere } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
 import { changesIn, changesOfIsolated, compared } from './changes.ts';
+import { projectOf } from './repository.ts';
 import { isThere as exists, repositoryOf, type TreeUse, type Worktree, worktreeChanges } from './worktree.ts';
 import { knownIn, openedWorktree, openWorktreeIn, removeUnlessUnsaved, worktreesAt } from './worktrees.ts';
 
@@ -90,7 +91,8 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
     },
     async checkDirectory(given, base = '.') {
       const path = resolve(base, given);
-      return { path, real: await named(path) };
+      const real = await named(path);
+      return { path, real, project: await projectOf(real) };
     },
   };
 }

@@ -153,7 +153,14 @@ test('other stored values are published without internal fields, as their schema
   const stored: Conversation = {
     ...{ id: 'c-2', owner: 'ann', key: null, title: '', titleSource: 'none', agent: null, driver: 'worker' },
     ...{ pinned: true, putAway: false },
-    ...{ sandbox: 'b-1', cwd: null, place: 'h-1', restore: {}, parent: { conversation: 'c-1', n: 2, hash: 'abcdef' } },
+    ...{
+      sandbox: 'tree-c-2',
+      cwd: '/src/a-fix',
+      project: '/src/a',
+      place: 'h-1',
+      restore: {},
+      parent: { conversation: 'c-1', n: 2, hash: 'abcdef' },
+    },
     ...{
       limitPerDay: null,
       choices: { agent: 'claude', model: 'm' },
@@ -170,6 +177,11 @@ test('other stored values are published without internal fields, as their schema
     },
   };
   const conversation = toPublicConversation(stored, { stranded, delayed: null });
+  expect(conversation).toMatchObject({
+    project: { path: '/src/a', name: 'a' },
+    worktree: true,
+    branch: 'throughline/c-2',
+  });
   const turn: Turn = {
     ...{ id: 't-1', conversation: 'c-2', n: 4, requestId: null, state: 'completed', agent: 'claude', options: {} },
     ...{ prompt: [{ type: 'text', text: 'Hello' }], attempt: 1, sessionId: 's-2', retryOf: null, sent: SENT },
