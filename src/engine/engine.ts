@@ -18,6 +18,7 @@ import { checkEventNumber, checkHead } from '../core/event.ts';
 import {
   checkAfter,
   checkBefore,
+  checkDirectories,
   checkLimit,
   checkMatch,
   checkRange,
@@ -42,6 +43,7 @@ import type {
   AnswerOptions,
   Bounded,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Erased,
   EraseOptions,
@@ -371,6 +373,15 @@ class EmbeddedEngine implements Engine {
     const match = checkMatch(options.match);
     const { sandbox, cwd } = await this.#withDirectory(conversation);
     return this.#parts.sandboxes.files(sandbox, { cwd, match });
+  }
+
+  async directories(options: DirectoryOptions = {}) {
+    const { sandboxes } = this.#parts;
+    const { path = null, hidden = false } = checkDirectories(options);
+    if (sandboxes.directories !== undefined) return sandboxes.directories({ path, hidden });
+    throw new ThroughlineError('refused', 'Directories cannot be chosen here: conversations work on other machines.', {
+      hint: 'Leave the directory out, or give its whole path there.',
+    });
   }
 
   async #withDirectory(conversation: string) {

@@ -8,7 +8,7 @@ import type { TimeOverride } from '../core/limits/time-limits.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
-import type { Files } from '../core/public/files.ts';
+import type { Directories, Files } from '../core/public/files.ts';
 import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
 import type { PublicPermission, PublicTold, PublicTool, PublicTurn, TurnOutline } from '../core/public/turn.ts';
 import type { RestoreOverride, TurnRestore } from '../core/restore/restore-settings.ts';
@@ -173,6 +173,12 @@ export interface Engine {
    * the caller named is gone, `refused` when it is elsewhere.
    */
   files(conversation: string, options?: { match?: string | undefined }): Promise<Files>;
+  /**
+   * The directories in `path` that a person may choose for a conversation: below the roots that the settings name (`sandbox.directories`),
+   * the first of which is listed without `path`. `path` is absolute or begins with "~"; `hidden`: also those whose name begins with a dot.
+   * Links are not followed out of the roots. Throws `refused`, also where conversations do not work on the machine of the server.
+   */
+  directories(options?: DirectoryOptions): Promise<Directories>;
 
   show(conversation: string, options?: Bounded): Promise<ConversationView>;
   summary(conversation: string): Promise<PublicSummary>;
@@ -355,6 +361,11 @@ export type Remains =
   | { readonly what: 'session'; readonly where: string; readonly agent: string; readonly sessionId: string };
 
 /** Which conversations, and which page of them. */
+export interface DirectoryOptions {
+  readonly path?: string | undefined;
+  readonly hidden?: boolean | undefined;
+}
+
 export interface ListOptions extends ConversationFilter {
   readonly limit?: number | undefined;
   /** The last one of the previous page. */

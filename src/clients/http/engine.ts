@@ -5,6 +5,7 @@ import { checkHead } from '../../core/event.ts';
 import {
   checkAfter,
   checkBefore,
+  checkDirectories,
   checkLimit,
   checkMatch,
   checkRange,
@@ -31,6 +32,7 @@ import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
 import type {
   AnswerOptions,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Erased,
   EraseOptions,
@@ -261,6 +263,10 @@ export class HttpEngine implements Engine {
   async files(conversation: string, options: { match?: string } = {}) {
     const query = { match: checkMatch(options.match) };
     return this.caller.ask('listFiles', { params: this.#at(conversation), query });
+  }
+
+  async directories(options: DirectoryOptions = {}) {
+    return this.caller.ask('listDirectories', { query: checkDirectories(options) });
   }
 
   async kill(conversation: string) {

@@ -74,6 +74,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { discarded: params.conversation };
   },
   listFiles: ({ engine, params, query }) => engine.files(params.conversation, query),
+  listDirectories: ({ engine, query }) => engine.directories(query),
   async fork({ engine, principal, params, body }) {
     checkMachine(principal, body);
     return engine.fork(params.conversation, body);

@@ -34,6 +34,11 @@ export async function gitDirectoryOf(path: string): Promise<GitDirectory | null>
   return dirname(path) === path ? null : gitDirectoryOf(dirname(path));
 }
 
+/** The branch that is checked out there; null: none is, or it cannot be read. */
+export async function branchAt(gitDirectory: string): Promise<string | null> {
+  return (await shortText(join(gitDirectory, 'HEAD')))?.match(/^ref: refs\/heads\/(.+)$/m)?.[1] ?? null;
+}
+
 /** For a directory in a linked worktree: the same directory of its repository. For all others: the directory itself. */
 export async function projectOf(path: string): Promise<string> {
   const found = await gitDirectoryOf(path);
