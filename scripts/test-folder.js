@@ -10,6 +10,7 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statfsSync,
   writeFileSync,
@@ -75,8 +76,19 @@ function removeLeft() {
     const pid = Number(NAME.exec(name)?.[1]);
     const folder = join(MEMORY, name);
     const isOurs = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
-    if (pid > 0 && isOurs && !isRunning(pid)) rmSync(folder, { recursive: true, force: true });
+    if (pid <= 0 || !isOurs || isRunning(pid)) continue;
+    unmountBelow(folder);
+    rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** A test of a full disk that was killed leaves its disk, a small file system in memory. @param {string} folder */
+function unmountBelow(folder) {
+  const mounted = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`));
+  for (const path of mounted) spawnSync('umount', [path]);
 }
 
 /** @param {number} pid */

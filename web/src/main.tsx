@@ -26,7 +26,7 @@ function Entrance() {
   if (session.phase === 'signed-out') return <SignedOut />;
   return (
     <main className="mx-auto max-w-lg space-y-3 p-6">
-      <h1 className="text-lg font-semibold">Throughline</h1>
+      <h1 className="text-seam font-semibold">Throughline</h1>
       <ErrorNote error={session.error} />
       <Button onClick={() => void signIn()}>Try again</Button>
     </main>
@@ -36,7 +36,7 @@ function Entrance() {
 function SignedOut() {
   return (
     <main>
-      <h1 className="pt-16 text-center text-lg font-semibold">Throughline</h1>
+      <h1 className="pt-16 text-center text-seam font-semibold">Throughline</h1>
       <Empty title="This browser is not signed in.">
         <p>Run this command on the server’s machine. Then open the link that it prints in this browser.</p>
         <CliLine line="throughline link" />

@@ -28,6 +28,7 @@ import {
   type Restored,
   type RestoreRequest,
   type Restoring,
+  type Spent,
   type StepFailure,
 } from './request.ts';
 
@@ -64,22 +65,7 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
   for (const step of plan.steps) {
     if ('session' in step.open && unusable.has(step.open.session.ref)) continue;
     const taken = await takeStep(step, request);
-    if (!('failure' in taken)) {
-      const { open, proof } = taken;
-      const delivery = { ...taken.delivery, ...addSpent(spent, taken.delivery) };
-      const counts = await countsOf(open, held);
-      const { omitted } = open;
-      const unknown = await unknownTo(open, request);
-      const before = unknown === null ? proof : atMostCounted(proof);
-      const facts = { rung: step.rung, sessionId: open.session.id, before, delivery, counts, omitted, unknown };
-      const { cutTurns, images } = open.made ?? {
-        cutTurns: delivery.dropped + delivery.omitted.shortened,
-        images: delivery.images,
-      };
-      const receipt = receiptOf(request, facts);
-      const told = [...(open.told ?? []), ...delivery.told];
-      return { open, receipt, preface: delivery.preface, told, delivered: delivery.sent, cutTurns, images };
-    }
+    if (!('failure' in taken)) return restoredBy(step, taken, spent, request);
     if (taken.aside !== undefined) {
       await held.putAside(asked.agent, { ...taken.aside, reason: taken.failure });
       unusable.add(taken.aside.ref);
@@ -98,6 +84,24 @@ export async function restore(asked: RestoreRequest): Promise<Restored | NotRest
     if (taken.hint !== undefined) hints.add(taken.hint);
   }
   return fail(nothingLeft(request, plan, [...hints]));
+}
+
+/** What the attempt needs of the step that worked, with the receipt. `spent`: by the steps that failed before it. */
+async function restoredBy(step: Step, taken: Taken, spent: Spent, request: Restoring): Promise<Restored> {
+  const { open, proof } = taken;
+  const delivery = { ...taken.delivery, ...addSpent(spent, taken.delivery) };
+  const counts = await countsOf(open, request.held);
+  const { omitted } = open;
+  const unknown = await unknownTo(open, request);
+  const before = unknown === null ? proof : atMostCounted(proof);
+  const facts = { rung: step.rung, sessionId: open.session.id, before, delivery, counts, omitted, unknown };
+  const { cutTurns, images } = open.made ?? {
+    cutTurns: delivery.dropped + delivery.omitted.shortened,
+    images: delivery.images,
+  };
+  const receipt = receiptOf(request, facts);
+  const told = [...(open.told ?? []), ...delivery.told];
+  return { open, receipt, preface: delivery.preface, told, delivered: delivery.sent, cutTurns, images };
 }
 
 /** Opens and delivers. If the delivery fails, the opened session is closed again. */

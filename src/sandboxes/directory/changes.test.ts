@@ -89,8 +89,7 @@ test('names of files are quoted in patches as git quotes them, so that no name a
 test('the patches of untracked files can be applied by git', async () => {
   const path = repository({ first: 'one\n' });
   const before = git(path, 'rev-parse', 'HEAD');
-  for (const name of ['-rf', 'two words', 'a\nb', 'dir/ä'])
-    write(path, name, `${name.replace('\n', ' ')}\n`);
+  for (const name of ['-rf', 'two words', 'a\nb', 'dir/ä']) write(path, name, `${name.replace('\n', ' ')}\n`);
   write(path, 'empty', '');
   const { files } = await changesIn(path, null);
   const patch = join(temporaryFolder(), 'patch');

@@ -21,7 +21,7 @@ export function Compare() {
     return (
       <Empty title="There is nothing to compare yet.">
         <p>This conversation has had {sessions.length === 1 ? 'one session' : 'no session'} so far.</p>
-        <Link href="/" className="touch text-accent underline">
+        <Link href="/" className="touch text-ink underline decoration-control underline-offset-3">
           Back to the conversation
         </Link>
       </Empty>
@@ -35,7 +35,10 @@ export function Compare() {
     setSearch((before) => new URLSearchParams({ ...Object.fromEntries(before), [name]: id }), { replace: true });
   return (
     <div className="min-h-0 flex-1 overflow-auto p-4">
-      <Link href="/" className="touch text-[13px] text-accent underline underline-offset-2">
+      <Link
+        href="/"
+        className="touch text-ui text-ink underline decoration-control underline-offset-3 underline-offset-2"
+      >
         ← Back to the conversation
       </Link>
       <div className="mt-3 grid gap-6 md:grid-cols-2">
@@ -59,12 +62,12 @@ function Side({ name, label, session, sessions, turns, choose }: SideProps) {
   if (session === undefined) return null;
   const share = shareOf(session, turns);
   return (
-    <section aria-label={label} className="min-w-0 space-y-4 text-[13px]">
+    <section aria-label={label} className="min-w-0 space-y-4 text-ui">
       <select
         aria-label={label}
         value={session.id}
         onChange={(event) => choose(name, event.target.value)}
-        className="h-9 w-full rounded-md pointer-coarse:h-11 border border-line bg-surface px-2"
+        className="h-9 w-full rounded-md pointer-coarse:h-11 border border-line bg-raised px-2"
       >
         {sessions.map(({ id, agent }, index) => (
           <option key={id} value={id}>
@@ -112,7 +115,7 @@ function Strip({ share }: { share: Share }) {
   const parts = [
     ['answered', share.answered.length, 'bg-accent'],
     ['restored', share.restored, 'bg-line-strong'],
-    ['missing', share.missing, 'bg-bad-soft'],
+    ['missing', share.missing, 'bg-broken-soft'],
   ] as const;
   return (
     <figure>
@@ -121,7 +124,7 @@ function Strip({ share }: { share: Share }) {
           <div key={name} className={look} style={{ flexGrow: size }} />
         ))}
       </div>
-      <figcaption className="mt-1 text-xs text-muted">
+      <figcaption className="mt-1 text-facts text-muted">
         {parts.map(([name, size]) => `${size} ${name}`).join(' · ')}
       </figcaption>
     </figure>
@@ -150,9 +153,12 @@ function ToldFirst({ share }: { share: Share }) {
   if (first === undefined) return null;
   return (
     <div>
-      <h2 className="mb-1 text-xs text-muted">
+      <h2 className="mb-1 text-facts text-muted">
         What it was told with its first turn,{' '}
-        <Link href={`/turn/${first.n}`} className="text-accent underline underline-offset-2">
+        <Link
+          href={`/turn/${first.n}`}
+          className="text-ink underline decoration-control underline-offset-3 underline-offset-2"
+        >
           turn {first.n}
         </Link>
       </h2>

@@ -29,7 +29,7 @@ export function Attachments({ of, attachments }: { of: string; attachments: read
       {attachments.map(({ id, name, block }) => (
         <li
           key={id}
-          className="flex max-w-60 items-center gap-1 rounded-md border border-line bg-sunken pl-1.5 text-xs"
+          className="flex max-w-60 items-center gap-1 rounded-md border border-line bg-sunken pl-1.5 text-facts"
         >
           <Thumbnail block={block} />
           <span className="min-w-0 truncate">{name}</span>
@@ -52,7 +52,7 @@ function Thumbnail({ block }: { block: ContentBlock }) {
     return () => URL.revokeObjectURL(made);
   }, [block]);
   if (url === null) return <FileText size={14} className="shrink-0 text-muted" aria-hidden />;
-  return <img src={url} alt="" className="size-7 shrink-0 rounded object-cover" />;
+  return <img src={url} alt="" className="size-7 shrink-0 rounded-sm object-cover" />;
 }
 
 /** Adds files to a draft by the file dialog. */

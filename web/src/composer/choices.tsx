@@ -35,7 +35,7 @@ export function AgentPicker({
   const unavailable = new Set(agents.filter(({ traits }) => traits === null).map(({ name }) => name));
   const isHandoff = agent !== null && chosen !== agent;
   return (
-    <label className="flex min-w-0 items-center gap-1 text-[13px] text-muted">
+    <label className="flex min-w-0 items-center gap-1 text-ui text-muted">
       <span className="sr-only">Agent</span>
       {isHandoff && <span className="shrink-0 text-accent">Hand over to</span>}
       <select
@@ -61,7 +61,7 @@ export function OptionsPicker({ next, agent, announced, onNext, onOpen }: Choice
     <Popover.Root onOpenChange={(isOpen) => isOpen && onOpen?.()}>
       <Popover.Trigger
         aria-label={`Options for the next prompt${chosen === '' ? '' : `: ${chosen}`}`}
-        className="flex h-7 min-w-0 items-center gap-1 rounded-md px-1.5 text-[13px] text-muted hover:bg-hover hover:text-ink pointer-coarse:h-11 pointer-coarse:min-w-11"
+        className="flex h-7 min-w-0 items-center gap-1 rounded-md px-1.5 text-ui text-muted hover:bg-hover hover:text-ink pointer-coarse:h-11 pointer-coarse:min-w-11"
       >
         <SlidersHorizontal size={14} className="shrink-0" aria-hidden />
         <span className={clsx('max-w-40 truncate', chosen === '' && 'max-sm:sr-only')}>
@@ -70,8 +70,8 @@ export function OptionsPicker({ next, agent, announced, onNext, onOpen }: Choice
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Positioner side="top" align="start" sideOffset={8} className="z-40">
-          <Popover.Popup className="max-h-[70dvh] w-[min(25rem,calc(100vw-1.5rem))] space-y-3 overflow-y-auto rounded-xl border border-line bg-raised p-4 text-[13px] shadow-xl outline-none">
-            <Popover.Title className="text-sm font-semibold">Options for the next prompt</Popover.Title>
+          <Popover.Popup className="max-h-[70dvh] w-[min(25rem,calc(100vw-1.5rem))] space-y-3 overflow-y-auto rounded-lg border border-line bg-raised p-4 text-ui shadow-xl outline-none">
+            <Popover.Title className="text-ui font-semibold">Options for the next prompt</Popover.Title>
             <AgentOptions next={next} agent={agent} announced={announced} onNext={onNext} />
             <RestoreOptions next={next} onNext={onNext} />
           </Popover.Popup>
@@ -162,7 +162,7 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
         value={limits.turnSeconds}
         onValue={(turnSeconds) => setLimits({ turnSeconds })}
       />
-      <p className="text-xs text-faint">Restore, history and time limit apply to the next prompt only.</p>
+      <p className="text-facts text-faint">Restore, history and time limit apply to the next prompt only.</p>
     </>
   );
 }
@@ -176,7 +176,7 @@ const POLICY_WORDS: Readonly<Record<(typeof POLICIES)[number], string>> = {
   off: 'off: always a fresh session',
 };
 
-const INPUT = 'h-8 w-full min-w-0 rounded-md border border-line bg-surface px-2 pointer-coarse:h-11';
+const INPUT = 'h-8 w-full min-w-0 rounded-md border border-line bg-raised px-2 pointer-coarse:h-11';
 
 function Row({ label, children }: { label: string; children: ReactNode }) {
   return (

@@ -35,13 +35,13 @@ export function Composer() {
         <Plan />
         <Queue turns={queued} />
         {driver === 'tracker' && (
-          <p className="p-2 text-center text-[13px] text-muted">
+          <p className="p-2 text-center text-ui text-muted">
             Another program runs this conversation and sends its prompts.
           </p>
         )}
         {driver === 'worker' && may && <Writing />}
         {driver === 'worker' && !may && (
-          <p className="p-2 text-center text-[13px] text-muted">You have read-only access.</p>
+          <p className="p-2 text-center text-ui text-muted">You have read-only access.</p>
         )}
       </div>
     </div>
@@ -78,8 +78,8 @@ function Writing() {
     <form
       {...dropping.handlers}
       className={clsx(
-        'relative rounded-xl border bg-surface',
-        dropping.isOver ? 'border-accent' : 'border-line-strong focus-within:border-accent',
+        'relative rounded-lg border bg-raised',
+        dropping.isOver ? 'border-ink' : 'border-control focus-within:border-ink',
       )}
       onSubmit={(event) => {
         event.preventDefault();
@@ -197,7 +197,7 @@ function Standing({ warmth, isSending, isStopAsked }: { warmth: Warmth; isSendin
     <span
       role="status"
       title={title}
-      className={clsx('min-w-0 truncate px-1 text-xs', isStopAsked ? 'text-warn' : 'text-faint')}
+      className={clsx('min-w-0 truncate px-1 text-facts', isStopAsked ? 'text-look' : 'text-faint')}
     >
       {words}
       {title !== undefined && <span className="sr-only">: {title}</span>}

@@ -69,7 +69,7 @@ export function Field(props: FieldProps) {
       placeholder={placeholder}
       rows={1}
       enterKeyHint={isTouch() ? 'enter' : 'send'}
-      className="block max-h-[40dvh] min-h-10 w-full pointer-coarse:min-h-11 resize-none bg-transparent px-3 py-2 text-[15px] outline-none field-sizing-content placeholder:text-faint"
+      className="block max-h-[40dvh] min-h-10 w-full pointer-coarse:min-h-11 resize-none bg-transparent px-3 py-2 text-said outline-none field-sizing-content placeholder:text-faint"
       value={text}
       onChange={({ target }) => onText(target.value, target.selectionStart)}
       onSelect={({ currentTarget }) => onText(currentTarget.value, currentTarget.selectionStart)}

@@ -21,7 +21,7 @@ export function NewConversation() {
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto max-w-2xl space-y-4 px-4 py-10">
-        <h1 className="text-lg font-semibold">New conversation</h1>
+        <h1 className="text-seam font-semibold">New conversation</h1>
         <BeginningForm />
       </div>
     </div>
@@ -93,9 +93,9 @@ function BeginningForm() {
 /** The box of the prompt, onto which files can be dropped. */
 function DropBox({ children }: { children: ReactNode }) {
   const { isOver, handlers } = useDropping((files) => void attach(NEW, files));
-  const border = isOver ? 'border-accent' : 'border-line-strong focus-within:border-accent';
+  const border = isOver ? 'border-ink' : 'border-control focus-within:border-ink';
   return (
-    <div {...handlers} className={clsx('rounded-xl border bg-surface', border)}>
+    <div {...handlers} className={clsx('rounded-lg border bg-raised', border)}>
       {children}
     </div>
   );
@@ -110,7 +110,7 @@ function Details({
 }) {
   const mayName = useMay('admin');
   const field = (name: 'title' | 'key' | 'cwd', label: string, value: string, about: string) => (
-    <div className="grid gap-x-3 gap-y-0.5 text-[13px] sm:grid-cols-[6rem_1fr]">
+    <div className="grid gap-x-3 gap-y-0.5 text-ui sm:grid-cols-[6rem_1fr]">
       <label htmlFor={`new-${name}`} className="text-muted sm:pt-1.5">
         {label}
       </label>
@@ -118,12 +118,12 @@ function Details({
         <input
           id={`new-${name}`}
           aria-describedby={`new-${name}-about`}
-          className="h-8 w-full rounded-md border border-line bg-surface px-2 pointer-coarse:h-11"
+          className="h-8 w-full rounded-md border border-line bg-raised px-2 pointer-coarse:h-11"
           value={value}
           autoComplete="off"
           onChange={({ target }) => onChange({ [name]: target.value })}
         />
-        <p id={`new-${name}-about`} className="text-xs text-faint">
+        <p id={`new-${name}-about`} className="text-facts text-faint">
           {about}
         </p>
       </div>
@@ -141,7 +141,7 @@ function Details({
           'Optional. Where the agent works on the server’s machine. Default: a new, empty directory.',
         )}
       {mayName && cwd.trim() !== '' && (
-        <div className="text-[13px] sm:ml-27">
+        <div className="text-ui sm:ml-27">
           <Choice
             label="In a separate git worktree"
             value={worktree}

@@ -7,7 +7,7 @@ import { usePreference } from '../data/preferences.ts';
 const MARKS = {
   pending: { Icon: Circle, word: 'to do', tone: 'text-faint' },
   in_progress: { Icon: CircleDot, word: 'in progress', tone: 'text-accent' },
-  completed: { Icon: CircleCheck, word: 'done', tone: 'text-good' },
+  completed: { Icon: CircleCheck, word: 'done', tone: 'text-accent' },
 } as const;
 
 /** The latest plan that the agent has announced. */
@@ -20,12 +20,12 @@ export function Plan() {
   const now = plan.find(({ status }) => status === 'in_progress') ?? plan.find(({ status }) => status === 'pending');
   const Fold = isFolded ? ChevronRight : ChevronDown;
   return (
-    <section aria-label="Plan" className="mb-2 text-[13px]">
+    <section aria-label="Plan" className="mb-2 text-ui">
       <button
         type="button"
         aria-expanded={!isFolded}
         onClick={() => setFolded(isFolded ? null : 'yes')}
-        className="flex w-full items-center gap-1 rounded text-left text-muted hover:text-ink pointer-coarse:min-h-11"
+        className="flex w-full items-center gap-1 rounded-sm text-left text-muted hover:text-ink pointer-coarse:min-h-11"
       >
         <Fold size={14} className="shrink-0" aria-hidden />
         <span className="shrink-0 tabular-nums">

@@ -88,7 +88,7 @@ export function Suggestions({ all, active, onChoose }: Suggesting) {
       id="composer-suggestions"
       role="listbox"
       aria-label="Suggestions"
-      className="absolute inset-x-0 bottom-full z-30 mb-1 max-h-64 overflow-y-auto rounded-xl border border-line bg-raised p-1 text-[13px] shadow-xl"
+      className="absolute inset-x-0 bottom-full z-30 mb-1 max-h-64 overflow-y-auto rounded-lg border border-line bg-raised p-1 text-ui shadow-xl"
     >
       {all.map((suggestion, index) => (
         <div
@@ -108,7 +108,7 @@ export function Suggestions({ all, active, onChoose }: Suggesting) {
             index === active && 'bg-hover',
           )}
         >
-          <span className="shrink-0 font-mono text-xs leading-5">{suggestion.label}</span>
+          <span className="shrink-0 font-mono text-facts leading-5">{suggestion.label}</span>
           <span className="min-w-0 truncate text-muted">{suggestion.about}</span>
         </div>
       ))}

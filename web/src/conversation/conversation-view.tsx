@@ -65,7 +65,7 @@ function Failed() {
       >
         {conversation === null && (
           <p>
-            <Link href="~/" className="touch text-accent underline">
+            <Link href="~/" className="touch text-ink underline decoration-control underline-offset-3">
               Go to the inbox
             </Link>
           </p>

@@ -25,7 +25,7 @@ export function TitleField({ onDone }: { onDone(): void }) {
   return (
     <input
       aria-label="Title"
-      className="h-8 min-w-0 flex-1 rounded-md border border-accent pointer-coarse:h-11 bg-surface px-2 text-sm font-semibold outline-none"
+      className="h-8 min-w-0 flex-1 rounded-md border border-ink pointer-coarse:h-11 bg-raised px-2 text-ui font-semibold outline-none"
       value={text}
       maxLength={500}
       // biome-ignore lint/a11y/noAutofocus: somebody has just asked to edit it
@@ -63,15 +63,15 @@ function Verified() {
   const { isIntact, text } = chainVerdict(check);
   const Icon = isIntact ? ShieldCheck : ShieldAlert;
   return (
-    <div className="space-y-3 p-4 text-sm">
+    <div className="space-y-3 p-4 text-ui">
       <p className="flex items-start gap-2">
-        <Icon size={18} className={isIntact ? 'shrink-0 text-good' : 'shrink-0 text-bad'} aria-hidden />
+        <Icon size={18} className={isIntact ? 'shrink-0 text-accent' : 'shrink-0 text-broken'} aria-hidden />
         {text}
       </p>
       <p className="text-muted">
         Keep a copy of this head somewhere else. A later check against it also detects a chain that was recomputed.
       </p>
-      <div className="flex items-center gap-1 rounded border border-line bg-sunken pl-2 font-mono text-xs">
+      <div className="flex items-center gap-1 rounded-sm border border-line bg-sunken pl-2 font-mono text-facts">
         <code className="min-w-0 flex-1 py-1 break-all">{check.head}</code>
         <CopyButton text={check.head} label="Copy the head" />
       </div>

@@ -53,7 +53,7 @@ function Title({ onRename }: { onRename(): void }) {
   const name = conversation === null ? 'Untitled' : nameOf(conversation);
   return (
     <div className="group flex min-w-0 flex-1 items-center gap-1">
-      <h1 className="min-w-0 truncate text-sm font-semibold" title={name} onDoubleClick={() => may && onRename()}>
+      <h1 className="min-w-0 truncate text-ui font-semibold" title={name} onDoubleClick={() => may && onRename()}>
         {name}
       </h1>
       {may && (
@@ -79,7 +79,7 @@ function Standing() {
   const agent = last?.agent ?? conversation.lastAgent ?? conversation.agent;
   const state = stateNow(conversation.state, { asks, isRunning: running !== null, isQueued: queued.length > 0 });
   return (
-    <p className="flex shrink-0 items-center gap-2 text-[13px] text-muted">
+    <p className="flex shrink-0 items-center gap-2 text-ui text-muted">
       {agent !== null && <span className="max-w-28 truncate max-lg:hidden">{agent}</span>}
       <StateMark state={state} stranded={conversation.stranded} />
     </p>
@@ -92,7 +92,7 @@ function ActionMenu({ actions }: { actions: readonly Action[] }) {
       <Menu.Trigger render={<IconButton label="Conversation actions">{<EllipsisVertical size={16} />}</IconButton>} />
       <Menu.Portal>
         <Menu.Positioner align="end" sideOffset={4} className="z-40">
-          <Menu.Popup className="min-w-56 rounded-xl border border-line bg-raised p-1 text-sm shadow-xl outline-none">
+          <Menu.Popup className="min-w-56 rounded-lg border border-line bg-raised p-1 text-ui shadow-xl outline-none">
             {actions.map(({ id, title, run }) => (
               <Menu.Item
                 key={id}

@@ -16,9 +16,9 @@ export function StrandedNote({ move }: { move: Action | null }) {
   return (
     <section
       aria-label="Stranded"
-      className="flex shrink-0 flex-wrap items-start gap-x-3 gap-y-2 border-b border-line bg-warn-soft px-4 py-2 text-[13px]"
+      className="flex shrink-0 flex-wrap items-start gap-x-3 gap-y-2 border-b border-line bg-look-soft px-4 py-2 text-ui"
     >
-      <Unplug size={16} className="mt-0.5 shrink-0 text-warn" aria-hidden />
+      <Unplug size={16} className="mt-0.5 shrink-0 text-look" aria-hidden />
       <div className="min-w-0 flex-1 basis-64 space-y-1">
         <p className="font-medium wrap-anywhere">{stranded.message}</p>
         <p className="text-muted wrap-anywhere">{stranded.hint}</p>

@@ -30,7 +30,7 @@ export function FirstRun() {
     >
       <div className="mx-auto max-w-3xl">
         <div className="flex items-start gap-2">
-          <p className="min-w-0 flex-1 text-sm">
+          <p className="min-w-0 flex-1 text-ui">
             <strong className="font-semibold">
               An agent forgets everything when its session is gone. A conversation here does not.
             </strong>{' '}
@@ -103,7 +103,7 @@ function Outcome({ steps: { told, killed, asked }, word }: { steps: Steps; word:
         ? 'It has answered. Now end its process, as a crash, an update or a closed laptop would.'
         : 'You can also type the prompts yourself, below.';
   return (
-    <div role="status" className="mt-2 text-[13px] text-muted">
+    <div role="status" className="mt-2 text-ui text-muted">
       <p>{hint}</p>
       {asked && <OwnAgent />}
     </div>
@@ -115,10 +115,10 @@ function Step(props: { n: number; title: string; isDone: boolean; isNext: boolea
   const Icon = isDone ? CircleCheck : CircleDashed;
   return (
     <li aria-current={isNext ? 'step' : undefined} className="space-y-1">
-      <p className={clsx('flex items-center gap-1.5 text-sm font-medium', !isDone && !isNext && 'text-faint')}>
-        <Icon size={15} aria-hidden className={isDone ? 'text-good' : 'text-faint'} />
+      <p className={clsx('flex items-center gap-1.5 text-ui font-medium', !isDone && !isNext && 'text-faint')}>
+        <Icon size={15} aria-hidden className={isDone ? 'text-accent' : 'text-faint'} />
         {n}. {title}
-        {isDone && <span className="text-xs font-normal text-good">done</span>}
+        {isDone && <span className="text-facts font-normal text-accent">done</span>}
       </p>
       {children}
     </li>

@@ -22,12 +22,12 @@ export function OwnAgent() {
   };
   return (
     <div className="mt-2 space-y-2 text-ink">
-      <h3 className="text-sm font-semibold">Now with your own agent</h3>
+      <h3 className="text-ui font-semibold">Now with your own agent</h3>
       {error !== null && <ErrorNote error={error} cli="throughline agents" />}
       {ready.length > 0 && (
         <p>
           Ready on this machine: {ready.map(({ name }) => name).join(', ')}.{' '}
-          <Link href="~/new" className="text-accent underline">
+          <Link href="~/new" className="text-ink underline decoration-control underline-offset-3">
             Start a conversation
           </Link>
         </p>

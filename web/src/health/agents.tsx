@@ -58,20 +58,20 @@ const INSTALLABLE = ['claude', 'codex'];
 function Agent({ agent, login }: { agent: AgentInfo; login: AgentInfo['login'] }) {
   const { name, adapter, isDefault, where, traits, problem } = agent;
   return (
-    <div className="space-y-1 text-[13px]">
+    <div className="space-y-1 text-ui">
       <p className="flex flex-wrap items-baseline gap-x-3">
         <strong className="font-medium">{name}</strong>
-        {isDefault && <span className="text-xs text-accent">default</span>}
-        <span className="text-xs text-muted">
+        {isDefault && <span className="text-facts text-accent">default</span>}
+        <span className="text-facts text-muted">
           {adapter}
           {traits !== null && ` · ${traits.version}`}
         </span>
-        {login !== null && <span className="text-xs">{loginWords(login)}</span>}
+        {login !== null && <span className="text-facts">{loginWords(login)}</span>}
       </p>
-      {problem !== null && <p className={traits === null ? 'text-bad' : 'text-warn'}>{problem}</p>}
+      {problem !== null && <p className={traits === null ? 'text-broken' : 'text-look'}>{problem}</p>}
       {login?.hint && <p className="text-muted">{login.hint}</p>}
-      {traits !== null && <p className="text-xs text-muted">{traitWords(traits).join(' · ')}</p>}
-      {where !== null && <p className="truncate font-mono text-xs text-faint">{where}</p>}
+      {traits !== null && <p className="text-facts text-muted">{traitWords(traits).join(' · ')}</p>}
+      {where !== null && <p className="truncate font-mono text-facts text-faint">{where}</p>}
       {traits === null && INSTALLABLE.includes(name) && (
         <CliLine line={`throughline agents install ${shellWord(name)}`} />
       )}

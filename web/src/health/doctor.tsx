@@ -31,14 +31,14 @@ export function Doctor() {
   const { value: findings, error, isBusy, start } = useAsked(() => server.examine());
   return (
     <Section title="Doctor">
-      <p className="text-[13px] text-muted">
+      <p className="text-ui text-muted">
         Checks the whole store for damage, lost data and leftovers of crashes. It changes nothing.
       </p>
       <Button small disabled={isBusy} onClick={start}>
         {isBusy ? 'Examining…' : 'Examine'}
       </Button>
       {error !== null && <ErrorNote error={error} cli="throughline doctor" />}
-      {findings?.length === 0 && <p className="text-[13px] text-good">No problems found.</p>}
+      {findings?.length === 0 && <p className="text-ui text-accent">No problems found.</p>}
       <ul className="space-y-2">
         {(findings ?? []).map((finding) => (
           <li key={`${finding.check} ${finding.subject}`}>
@@ -52,11 +52,11 @@ export function Doctor() {
 
 function Found({ finding: { subject, problem, remedy, repairedBy, isNote } }: { finding: Finding }) {
   return (
-    <div className="space-y-1 border-l-2 border-line pl-3 text-[13px]">
+    <div className="space-y-1 border-l-2 border-line pl-3 text-ui">
       <p>
-        <span className={isNote ? 'text-muted' : 'text-bad'}>{isNote ? 'Note' : 'Problem'}</span>
+        <span className={isNote ? 'text-muted' : 'text-broken'}>{isNote ? 'Note' : 'Problem'}</span>
         {': '}
-        {problem} <span className="font-mono text-xs text-faint wrap-anywhere">{subject}</span>
+        {problem} <span className="font-mono text-facts text-faint wrap-anywhere">{subject}</span>
       </p>
       {remedy !== null && <p className="text-muted">{remedy}</p>}
       {repairedBy !== null && <CliLine line={`throughline doctor ${shellWord(repairedBy)}`} />}
@@ -76,7 +76,7 @@ export function Verify() {
   if (id === null) return null;
   return (
     <Section title="Verify">
-      <p className="text-[13px] text-muted">
+      <p className="text-ui text-muted">
         Checks that no event of a conversation was changed. Each event has a hash that covers all events before it.
       </p>
       <div className="flex flex-wrap gap-2">
@@ -84,7 +84,7 @@ export function Verify() {
           aria-label="Conversation"
           value={id}
           onChange={(event) => choose(event.target.value)}
-          className="h-8 min-w-0 flex-1 pointer-coarse:h-11 rounded-md border border-line bg-surface px-2 text-[13px] sm:flex-none"
+          className="h-8 min-w-0 flex-1 pointer-coarse:h-11 rounded-md border border-line bg-raised px-2 text-ui sm:flex-none"
         >
           {rows.map((row) => (
             <option key={row.id} value={row.id}>
@@ -111,8 +111,8 @@ function Check({ id }: { id: string }) {
       <div className="w-full">
         {error !== null && <ErrorNote error={error} cli={`throughline verify ${shellWord(id)}`} />}
         {verdict !== null && (
-          <p className={`text-[13px] ${verdict.isIntact ? 'text-good' : 'text-bad'}`}>
-            {verdict.text} <span className="font-mono text-xs text-muted wrap-anywhere">{value?.head}</span>
+          <p className={`text-ui ${verdict.isIntact ? 'text-accent' : 'text-broken'}`}>
+            {verdict.text} <span className="font-mono text-facts text-muted wrap-anywhere">{value?.head}</span>
           </p>
         )}
       </div>

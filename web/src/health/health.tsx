@@ -37,7 +37,7 @@ export function Health() {
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto max-w-4xl space-y-8 p-4 sm:p-6">
         <header className="flex items-center justify-between">
-          <h1 className="text-lg font-semibold">Health</h1>
+          <h1 className="text-seam font-semibold">Health</h1>
           {mayOperate && (
             <Button small onClick={look}>
               Refresh
@@ -99,14 +99,14 @@ function Status({ health: { status, reasons } }: { health: ServerHealth }) {
   const Icon = status === 'ok' ? CircleCheck : CircleAlert;
   return (
     <section aria-label="Status" className="space-y-2">
-      <p className={`flex items-center gap-2 text-sm font-medium ${status === 'ok' ? 'text-good' : 'text-bad'}`}>
+      <p className={`flex items-center gap-2 text-ui font-medium ${status === 'ok' ? 'text-accent' : 'text-broken'}`}>
         <Icon size={18} aria-hidden />
         {STATES[status]}
       </p>
       {reasons.map(({ code, message, hint }) => (
-        <div key={code} className="rounded-md border border-line bg-bad-soft p-3 text-sm">
+        <div key={code} className="rounded-md border border-line bg-broken-soft p-3 text-ui">
           <p>
-            {message} <span className="font-mono text-xs text-muted">{code}</span>
+            {message} <span className="font-mono text-facts text-muted">{code}</span>
           </p>
           {hint !== undefined && <p className="text-muted">{hint}</p>}
         </div>
@@ -129,7 +129,7 @@ function Store({ details: { version, store, sandboxes } }: { details: NonNullabl
   ];
   return (
     <Section title="Store">
-      <Facts facts={facts} className="grid-cols-[auto_1fr] gap-x-6 text-[13px]" />
+      <Facts facts={facts} className="grid-cols-[auto_1fr] gap-x-6 text-ui" />
       <CliLine line="throughline backup throughline-copy.db" />
     </Section>
   );

@@ -19,13 +19,13 @@ export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
   const running = leases.reduce((sum, { sessions }) => sum + sessions.length, 0);
   return (
     <Section title="Live sessions">
-      <p className="text-[13px] text-muted">
+      <p className="text-ui text-muted">
         {running === 0 ? 'None.' : `${running} running.`} A session is only a cache: ending one loses nothing, and the
         next prompt restores it.
       </p>
       <ul className="divide-y divide-line border-y border-line empty:hidden">
         {leases.map((lease) => (
-          <li key={lease.conversationId} className="flex items-center gap-4 py-2 text-[13px]">
+          <li key={lease.conversationId} className="flex items-center gap-4 py-2 text-ui">
             <div className="grid min-w-0 flex-1 items-center gap-x-4 gap-y-0.5 sm:grid-cols-[minmax(0,1fr)_8rem_15rem]">
               <Link
                 href={`/c/${lease.conversationId}`}
@@ -36,7 +36,7 @@ export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
               <span className="truncate text-muted">
                 {lease.sessions.map(({ agent }) => agent).join(', ') || 'no agent'}
               </span>
-              <span className="truncate text-xs text-faint">
+              <span className="truncate text-facts text-faint">
                 {lease.holder}
                 {lease.open > 0 && ` · ${lease.open} open`}
                 {lease.sessions[0] && (
@@ -51,7 +51,7 @@ export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
           </li>
         ))}
       </ul>
-      {more > 0 && <p className="text-[13px] text-muted">{`${more.toLocaleString()} more are not listed.`}</p>}
+      {more > 0 && <p className="text-ui text-muted">{`${more.toLocaleString()} more are not listed.`}</p>}
     </Section>
   );
 }

@@ -19,12 +19,12 @@ export function Sandboxes() {
   const { all, diskUse, hasMore, error, readMore, look } = useSandboxes();
   return (
     <Section title="Sandboxes">
-      <p className="text-[13px] text-muted">
+      <p className="text-ui text-muted">
         Agents work in sandboxes. A conversation has its own, or shares a named one with other conversations of its
         owner.
       </p>
       {diskUse !== null && diskUse.sandboxes > 0 && (
-        <p className="text-[13px] text-muted tabular-nums">
+        <p className="text-ui text-muted tabular-nums">
           {diskUse.bytes === 0
             ? 'No sandbox was measured yet.'
             : `${diskUse.sandboxes === 1 ? 'One sandbox takes' : `${diskUse.sandboxes} sandboxes take`} ${bytes(diskUse.bytes)} of disk space, when last measured.`}
@@ -32,7 +32,7 @@ export function Sandboxes() {
       )}
       {error !== null && <ErrorNote error={error} cli="throughline sandbox list" />}
       {all === null && error === null && <Skeleton lines={3} />}
-      {all?.length === 0 && <p className="text-[13px] text-muted">No sandboxes yet.</p>}
+      {all?.length === 0 && <p className="text-ui text-muted">No sandboxes yet.</p>}
       <ul className="divide-y divide-line border-y border-line empty:hidden">
         {(all ?? []).map((sandbox) => (
           <li key={sandbox.id}>
@@ -96,13 +96,13 @@ function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Pro
   const own = useList((list) => list.known.get(soleConversation(id)));
   const called = name ?? (own === undefined ? null : nameOf(own));
   return (
-    <details className="group text-[13px]" onToggle={({ currentTarget }) => setOpened(currentTarget.open)}>
+    <details className="group text-ui" onToggle={({ currentTarget }) => setOpened(currentTarget.open)}>
       <summary className="flex cursor-pointer flex-wrap items-center gap-x-4 gap-y-1 py-2 pointer-coarse:min-h-11">
         <span className="min-w-0 flex-1 basis-48 truncate">
-          {called ?? <span className="font-mono text-xs text-muted">{id}</span>}
+          {called ?? <span className="font-mono text-facts text-muted">{id}</span>}
         </span>
         <span className="text-muted">{owner}</span>
-        <span className="text-xs text-faint tabular-nums">
+        <span className="text-facts text-faint tabular-nums">
           {`${SANDBOX_STATES[state]} · ${sizeOf(sandbox) ?? 'not measured'} · `}
           {`${conversations} ${conversations === 1 ? 'conversation' : 'conversations'} · used `}
           <Ago at={usedAt} />
@@ -176,11 +176,11 @@ function Opened({ id, onMeasured }: { id: string; onMeasured(): Promise<void> })
       <DiskUse sandbox={view.sandbox} measure={measure} />
       {view.setup.map(({ name, code, ms, output }) => (
         <div key={name}>
-          <p className={code === 0 ? 'text-muted' : 'text-bad'}>
+          <p className={code === 0 ? 'text-muted' : 'text-broken'}>
             {`Setup: ${name} · ${code === 0 ? 'done' : code === null ? 'not finished' : `exit code ${code}`} · ${duration(ms)}`}
           </p>
           {code !== 0 && output !== '' && (
-            <pre className="overflow-x-auto font-mono text-xs whitespace-pre-wrap">{output}</pre>
+            <pre className="overflow-x-auto font-mono text-facts whitespace-pre-wrap">{output}</pre>
           )}
         </div>
       ))}
@@ -190,7 +190,7 @@ function Opened({ id, onMeasured }: { id: string; onMeasured(): Promise<void> })
             <Link href={`/c/${conversationId}`} className="touch underline underline-offset-2">
               {nameOf(known.get(conversationId) ?? { title: '', key: conversationId })}
             </Link>
-            <span className="font-mono text-xs text-faint">{sessionId ?? 'no session yet'}</span>
+            <span className="font-mono text-facts text-faint">{sessionId ?? 'no session yet'}</span>
           </li>
         ))}
       </ul>

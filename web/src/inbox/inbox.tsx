@@ -20,7 +20,7 @@ import { leaveUnrestored, useInbox } from './use-inbox.ts';
 
 /** A line of the inbox. The whole line is a link. */
 const LINE =
-  'flex min-h-11 min-w-0 flex-1 items-center gap-3 rounded-md px-2 py-1.5 -mx-2 text-sm hover:bg-hover pointer-coarse:min-h-13';
+  'flex min-h-11 min-w-0 flex-1 items-center gap-3 rounded-md px-2 py-1.5 -mx-2 text-ui hover:bg-hover pointer-coarse:min-h-13';
 
 function ConversationLine({
   row,
@@ -35,24 +35,24 @@ function ConversationLine({
   return (
     <li className="flex items-center gap-1">
       <Link href={`/c/${row.id}`} className={LINE}>
-        <StateMark state={row.state} stranded={row.stranded} className="w-24 text-xs max-sm:hidden" />
+        <StateMark state={row.state} stranded={row.stranded} className="w-24 text-facts max-sm:hidden" />
         <span className="min-w-0 flex-1">
           <span className="block truncate">{nameOf(row)}</span>
-          <span className="flex gap-2 text-xs text-muted sm:hidden">
+          <span className="flex gap-2 text-facts text-muted sm:hidden">
             <StateMark state={row.state} stranded={row.stranded} />
             {row.lastAgent ?? ''}
           </span>
           {note && (
-            <span className="line-clamp-2 text-[13px] text-warn wrap-anywhere" title={note}>
+            <span className="line-clamp-2 text-ui text-look wrap-anywhere" title={note}>
               {note}
             </span>
           )}
         </span>
-        <span className="max-w-32 truncate text-xs text-muted max-sm:hidden">{row.lastAgent ?? ''}</span>
-        <span className="w-12 text-right text-xs text-faint tabular-nums max-sm:hidden">
+        <span className="max-w-32 truncate text-facts text-muted max-sm:hidden">{row.lastAgent ?? ''}</span>
+        <span className="w-12 text-right text-facts text-faint tabular-nums max-sm:hidden">
           {tokens > 0 ? count(tokens) : ''}
         </span>
-        <Ago at={row.updatedAt} className="w-12 text-right text-xs text-faint tabular-nums" />
+        <Ago at={row.updatedAt} className="w-12 text-right text-facts text-faint tabular-nums" />
       </Link>
       {/* The same width in every section, so that the columns are aligned. */}
       <span className="flex w-24 shrink-0 justify-end max-sm:w-auto max-sm:empty:hidden">{action}</span>
@@ -149,8 +149,8 @@ function Heading({ needs, running }: { needs: number; running: number }) {
   return (
     <header className="flex items-start gap-3">
       <div className="min-w-0 flex-1">
-        <h1 className="text-lg font-semibold">Inbox</h1>
-        <p className="text-sm text-muted" role="status">
+        <h1 className="text-seam font-semibold">Inbox</h1>
+        <p className="text-ui text-muted" role="status">
           {words}
           {runs}
         </p>
@@ -170,7 +170,7 @@ function Nothing() {
         into the next session, and shows a receipt of how.
       </p>
       {mayPrompt && (
-        <Link href="/new" className="touch text-accent underline underline-offset-2">
+        <Link href="/new" className="touch text-ink underline decoration-control underline-offset-3 underline-offset-2">
           Start a conversation
         </Link>
       )}
@@ -183,12 +183,12 @@ function Section(props: { title: string; count?: number; hint?: string; action?:
   return (
     <section aria-label={title}>
       <div className="mb-1 flex min-h-7 items-center gap-2">
-        <h2 className="text-[13px] font-semibold">{title}</h2>
-        {count !== undefined && <span className="text-[13px] text-faint tabular-nums">{count}</span>}
+        <h2 className="text-ui font-semibold">{title}</h2>
+        {count !== undefined && <span className="text-ui text-faint tabular-nums">{count}</span>}
         <span className="flex-1" />
         {action}
       </div>
-      {hint !== undefined && <p className="mb-1 text-[13px] text-muted">{hint}</p>}
+      {hint !== undefined && <p className="mb-1 text-ui text-muted">{hint}</p>}
       <ul className="divide-y divide-line border-y border-line">{children}</ul>
     </section>
   );
@@ -207,7 +207,7 @@ function NeedLine({ need, movedAt }: { need: Need; movedAt: number }) {
     <div className="space-y-1 py-2">
       <Link
         href={`/c/${permission.conversationId}`}
-        className="flex min-h-6 items-center gap-2 text-[13px] hover:underline pointer-coarse:min-h-11"
+        className="flex min-h-6 items-center gap-2 text-ui hover:underline pointer-coarse:min-h-11"
       >
         <span className="min-w-0 truncate font-medium">
           {conversation === null ? 'A conversation' : nameOf(conversation)}
@@ -222,17 +222,17 @@ function NeedLine({ need, movedAt }: { need: Need; movedAt: number }) {
 function TaskLine({ task }: { task: Task }) {
   return (
     <Link href={`/tasks/${task.id}`} className={LINE}>
-      <span className="inline-flex w-24 shrink-0 items-center gap-1 text-xs text-accent max-sm:w-auto">
+      <span className="inline-flex w-24 shrink-0 items-center gap-1 text-facts text-accent max-sm:w-auto">
         <ListChecks size={13} aria-hidden />
         Task asks
       </span>
       <span className="min-w-0 flex-1">
         <span className="block truncate font-medium">{task.name ?? task.goal}</span>
         {task.progress.decision && (
-          <span className="line-clamp-2 text-[13px] text-muted">{task.progress.decision.reason}</span>
+          <span className="line-clamp-2 text-ui text-muted">{task.progress.decision.reason}</span>
         )}
       </span>
-      <Ago at={task.startedAt ?? task.createdAt} className="text-xs text-faint tabular-nums" />
+      <Ago at={task.startedAt ?? task.createdAt} className="text-facts text-faint tabular-nums" />
     </Link>
   );
 }
@@ -242,18 +242,18 @@ function UnrestoredLine({ row }: { row: Conversation }) {
     <div className="flex items-center gap-1">
       <Link href={`/c/${row.id}`} className={LINE}>
         <span className="flex min-w-0 flex-1 items-start gap-x-3 gap-y-0.5 max-sm:flex-col">
-          <span className="inline-flex w-24 shrink-0 items-center gap-1 pt-0.5 text-xs text-bad">
+          <span className="inline-flex w-24 shrink-0 items-center gap-1 pt-0.5 text-facts text-broken">
             <Unlink size={13} aria-hidden />
             Not restored
           </span>
           <span className="min-w-0 flex-1">
             <span className="block truncate font-medium">{nameOf(row)}</span>
-            <span className="block text-[13px] text-muted">
+            <span className="block text-ui text-muted">
               The last prompt was not sent: its context could not be restored. Open it to see why, and what you can do.
             </span>
           </span>
         </span>
-        <Ago at={row.updatedAt} className="shrink-0 text-xs text-faint tabular-nums" />
+        <Ago at={row.updatedAt} className="shrink-0 text-facts text-faint tabular-nums" />
       </Link>
       <IconButton label="Dismiss" small onClick={() => leaveUnrestored(row)}>
         <Check size={15} />
@@ -265,14 +265,14 @@ function UnrestoredLine({ row }: { row: Conversation }) {
 function StrandedLine({ row }: { row: Conversation }) {
   return (
     <Link href={`/c/${row.id}`} className={LINE}>
-      <StateMark state={row.state} stranded={row.stranded} className="w-24 text-xs max-sm:w-auto" />
+      <StateMark state={row.state} stranded={row.stranded} className="w-24 text-facts max-sm:w-auto" />
       <span className="min-w-0 flex-1">
         <span className="block truncate font-medium">{nameOf(row)}</span>
-        <span className="block text-[13px] text-muted wrap-anywhere">
+        <span className="block text-ui text-muted wrap-anywhere">
           {row.stranded?.message} {row.stranded?.hint}
         </span>
       </span>
-      <Ago at={row.updatedAt} className="text-xs text-faint tabular-nums" />
+      <Ago at={row.updatedAt} className="text-facts text-faint tabular-nums" />
     </Link>
   );
 }

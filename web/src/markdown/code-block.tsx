@@ -22,12 +22,12 @@ export function CodeBlock({ text, language, isOpen }: { text: string; language: 
   const tree = useHighlighted(text, name, isOpen, code);
   return (
     <div className="group/code relative my-3 overflow-hidden rounded-md border border-line bg-sunken">
-      <div className="flex h-7 items-center justify-between pr-0.5 pl-3 text-[11px] text-faint">
+      <div className="flex h-7 items-center justify-between pr-0.5 pl-3 text-facts text-faint">
         <span>{name || 'text'}</span>
         <CopyButton text={text} label="Copy the code" />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it */}
-      <pre className="overflow-x-auto px-3 pb-2.5 font-mono text-[12.5px] leading-[1.55]" tabIndex={0}>
+      <pre className="overflow-x-auto px-3 pb-2.5 font-mono text-facts leading-[1.55]" tabIndex={0}>
         <code ref={code}>{tree === null ? pieces(text).map(piece) : tree.children.map(coloured)}</code>
       </pre>
     </div>

@@ -19,7 +19,7 @@ function KeyTable() {
     <div className="space-y-4 p-4">
       {[...groups].map(([group, offered]) => (
         <section key={group} aria-label={group}>
-          <h3 className="mb-1 text-xs font-medium text-faint">{group}</h3>
+          <h3 className="mb-1 text-facts font-medium text-faint">{group}</h3>
           <ul className="divide-y divide-line">
             {offered.map((action) => (
               <Line key={action.id} action={action} />
@@ -27,20 +27,18 @@ function KeyTable() {
           </ul>
         </section>
       ))}
-      <p className="text-[13px] text-muted">
-        Single keys do nothing while you type. Escape closes an open dialog or menu.
-      </p>
+      <p className="text-ui text-muted">Single keys do nothing while you type. Escape closes an open dialog or menu.</p>
     </div>
   );
 }
 
 function Line({ action: { title, keys, cli } }: { action: Action }) {
   return (
-    <li className="flex min-h-8 flex-wrap items-center gap-x-3 py-0.5 text-sm">
+    <li className="flex min-h-8 flex-wrap items-center gap-x-3 py-0.5 text-ui">
       <span className="min-w-0 flex-1">{title}</span>
       {cli !== undefined && (
         <span className="flex min-w-0 items-center gap-1 max-sm:order-last max-sm:w-full">
-          <code className="truncate font-mono text-xs text-muted">{cli}</code>
+          <code className="truncate font-mono text-facts text-muted">{cli}</code>
           <CopyButton text={cli} label="Copy the command" />
         </span>
       )}

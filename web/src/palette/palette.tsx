@@ -20,7 +20,7 @@ export function Palette({ onClose }: { onClose(): void }) {
         <Dialog.Popup
           aria-label="Palette"
           initialFocus={field}
-          className="fixed top-[10vh] left-1/2 z-40 flex max-h-[76vh] w-[min(40rem,calc(100vw-1.5rem))] -translate-x-1/2 flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-2xl outline-none"
+          className="fixed top-[10vh] left-1/2 z-40 flex max-h-[76vh] w-[min(40rem,calc(100vw-1.5rem))] -translate-x-1/2 flex-col overflow-hidden rounded-lg border border-line bg-raised shadow-2xl outline-none"
         >
           <Choices field={field} onChosen={onClose} />
         </Dialog.Popup>
@@ -64,17 +64,17 @@ function Choices({ field, onChosen }: ChoicesProps) {
           ref={field}
           aria-label="Search actions and conversations"
           placeholder="Search actions and conversations"
-          className="h-12 w-full bg-transparent pr-4 text-sm outline-none placeholder:text-faint"
+          className="h-12 w-full bg-transparent pr-4 text-ui outline-none placeholder:text-faint"
         />
         <Dialog.Close className="sr-only">Close</Dialog.Close>
       </div>
       <Autocomplete.Empty>
-        {groups.length === 0 && <p className="px-4 py-6 text-sm text-muted">No matches.</p>}
+        {groups.length === 0 && <p className="px-4 py-6 text-ui text-muted">No matches.</p>}
       </Autocomplete.Empty>
       <Autocomplete.List className="min-h-0 flex-1 scroll-py-2 overflow-y-auto p-2">
         {(group: EntryGroup) => (
           <Autocomplete.Group key={group.value} items={[...group.items]}>
-            <Autocomplete.GroupLabel className="px-2 pt-2 pb-1 text-xs font-medium text-faint">
+            <Autocomplete.GroupLabel className="px-2 pt-2 pb-1 text-facts font-medium text-faint">
               {group.value}
             </Autocomplete.GroupLabel>
             <Autocomplete.Collection>
@@ -87,7 +87,7 @@ function Choices({ field, onChosen }: ChoicesProps) {
         {highlighted?.cli ? (
           <CliLine line={highlighted.cli} />
         ) : (
-          <p className="py-1 text-xs text-muted">Enter runs the entry. If it has a command, it is shown here.</p>
+          <p className="py-1 text-facts text-muted">Enter runs the entry. If it has a command, it is shown here.</p>
         )}
       </div>
     </Autocomplete.Root>
@@ -104,10 +104,10 @@ function EntryLine({ entry, onChosen }: { entry: Entry; onChosen(): void }) {
     <Autocomplete.Item
       value={entry}
       onClick={choose}
-      className="flex min-h-8.5 cursor-pointer items-center gap-3 rounded-md px-2 text-sm outline-none select-none data-highlighted:bg-accent-soft pointer-coarse:min-h-11"
+      className="flex min-h-8.5 cursor-pointer items-center gap-3 rounded-md px-2 text-ui outline-none select-none data-highlighted:bg-hover pointer-coarse:min-h-11"
     >
       <span className="min-w-0 flex-1 truncate">{entry.title}</span>
-      {entry.about !== null && <span className="max-w-48 truncate text-xs text-muted">{entry.about}</span>}
+      {entry.about !== null && <span className="max-w-48 truncate text-facts text-muted">{entry.about}</span>}
       {entry.keys !== null && (
         <span className="flex shrink-0 pointer-coarse:hidden">
           <Keys keys={entry.keys} />

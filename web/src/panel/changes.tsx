@@ -25,14 +25,14 @@ export function Changes() {
   }
   if (changes === null) return error === null ? <Skeleton lines={6} /> : <ErrorNote error={error} />;
   return (
-    <div className="space-y-2 p-3 text-[13px]">
+    <div className="space-y-2 p-3 text-ui">
       <div className="flex items-center justify-between gap-2">
         <p className="text-muted">
           {words(changes)}
           {changes.head !== null && (
             <>
               {' since '}
-              <code className="font-mono text-xs">{changes.head.slice(0, 8)}</code>
+              <code className="font-mono text-facts">{changes.head.slice(0, 8)}</code>
             </>
           )}
         </p>
@@ -86,19 +86,19 @@ function File({ file: { path: raw, change, added, removed, patch } }: { file: Ch
   const path = quotedPath(raw);
   const name = (
     <span className="flex min-w-0 flex-1 items-baseline gap-2">
-      <span className="min-w-0 flex-1 truncate font-mono text-xs" title={path}>
+      <span className="min-w-0 flex-1 truncate font-mono text-facts" title={path}>
         <SafeText text={path} as="code" />
       </span>
-      <span className="text-xs text-muted">{change === 'untracked' ? 'new' : change}</span>
-      {added !== null && <span className="text-xs text-good tabular-nums">+{added}</span>}
-      {removed !== null && <span className="text-xs text-bad tabular-nums">−{removed}</span>}
+      <span className="text-facts text-muted">{change === 'untracked' ? 'new' : change}</span>
+      {added !== null && <span className="text-facts text-accent tabular-nums">+{added}</span>}
+      {removed !== null && <span className="text-facts text-broken tabular-nums">−{removed}</span>}
     </span>
   );
   if (patch === null) {
     return (
       <div className="flex items-center gap-2 py-1.5 pl-4">
         {name}
-        <span className="text-xs text-faint">too large, or not text</span>
+        <span className="text-facts text-faint">too large, or not text</span>
       </div>
     );
   }
@@ -122,7 +122,7 @@ function Folded({ summary, children }: { summary: ReactNode; children: ReactNode
   );
 }
 
-const LOOKS = { added: 'bg-good-soft', removed: 'bg-bad-soft', place: 'text-muted', same: '' };
+const LOOKS = { added: 'bg-add-soft', removed: 'bg-del-soft', place: 'text-muted', same: '' };
 const SIGNS = { added: '+', removed: '−', place: '', same: ' ' };
 
 function Patch({ patch, path }: { patch: string; path: string }) {
@@ -131,7 +131,7 @@ function Patch({ patch, path }: { patch: string; path: string }) {
       aria-label={`Changes in ${path}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
       tabIndex={0}
-      className="mb-2 max-h-96 overflow-auto rounded border border-line bg-surface font-mono text-xs leading-5"
+      className="mb-2 max-h-96 overflow-auto rounded-sm border border-line bg-raised font-mono text-facts leading-5"
     >
       {linesOf(patch).map(({ kind, text, number }, index) => (
         <div key={String(index)} className={`flex w-max min-w-full ${LOOKS[kind]}`}>

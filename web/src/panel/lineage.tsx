@@ -63,7 +63,7 @@ function Where({ id }: { id: string }) {
   }, [engine, id]);
   if (sandbox === null) return null;
   return (
-    <p className="shrink-0 border-b border-line px-4 py-2 text-xs text-muted wrap-anywhere" title={sandbox.id}>
+    <p className="shrink-0 border-b border-line px-4 py-2 text-facts text-muted wrap-anywhere" title={sandbox.id}>
       {whereOf(sandbox)}
     </p>
   );
@@ -164,10 +164,10 @@ function SpanText({ span }: { span: Span }) {
   return (
     <span className="min-w-0 flex-1 leading-tight">
       <span className="flex items-baseline justify-between gap-2">
-        <span className="truncate text-[13px]">{turnsText(span)}</span>
-        <span className="shrink-0 text-xs text-faint">{agent}</span>
+        <span className="truncate text-ui">{turnsText(span)}</span>
+        <span className="shrink-0 text-facts text-faint">{agent}</span>
       </span>
-      <span className="block truncate text-xs text-muted">
+      <span className="block truncate text-facts text-muted">
         {HOW[span.rung ?? 'none']}
         {session !== null && <span className="font-mono"> · {session.id.slice(0, 8)}</span>}
         {session?.state === 'live' && ' · live'}
@@ -179,8 +179,8 @@ function SpanText({ span }: { span: Span }) {
 function ForkText({ fork }: { fork: Fork }) {
   return (
     <span className="min-w-0 flex-1 leading-tight">
-      <span className="block truncate text-[13px]">{fork.title}</span>
-      <span className="block text-xs text-muted">
+      <span className="block truncate text-ui">{fork.title}</span>
+      <span className="block text-facts text-muted">
         {fork.kind === 'parent' ? `forked from it after turn ${fork.n}` : `fork after turn ${fork.n}`}
       </span>
     </span>

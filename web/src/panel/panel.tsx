@@ -65,7 +65,7 @@ export function Panel() {
     );
   }
   return (
-    <aside aria-label="Panel" className="flex w-90 shrink-0 flex-col border-l border-line bg-surface">
+    <aside aria-label="Panel" className="flex w-90 shrink-0 flex-col border-l border-line bg-raised">
       <Content tab={tab} show={show} />
     </aside>
   );
@@ -79,7 +79,7 @@ function Content({ tab, show }: { tab: PanelTab; show(tab: PanelTab): void }) {
           <Tabs.Tab
             key={name}
             value={name}
-            className="-mb-px border-b-2 border-transparent pb-2.5 text-[13px] text-muted data-active:border-accent data-active:text-ink pointer-coarse:min-h-11 pointer-coarse:min-w-11"
+            className="-mb-px border-b-2 border-transparent pb-2.5 text-ui text-muted data-active:border-ink data-active:text-ink pointer-coarse:min-h-11 pointer-coarse:min-w-11"
           >
             {title}
           </Tabs.Tab>

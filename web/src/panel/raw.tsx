@@ -21,7 +21,7 @@ export function Raw() {
         line={`curl -N ${shellWord(`${location.origin}/v1/conversations/${encodeURIComponent(name)}/events?after=0`)} -H "Authorization: Bearer $KEY"`}
       />
       {error !== null && <ErrorNote error={error} />}
-      <ol className="font-mono text-xs">
+      <ol className="font-mono text-facts">
         {events.map((event) => (
           <li key={event.seq}>
             <EventRow event={event} />
@@ -102,7 +102,7 @@ function EventRow({ event }: { event: ConversationEvent }) {
         type="button"
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
-        className="flex w-full items-center gap-2 rounded px-1 py-0.5 text-left hover:bg-hover pointer-coarse:min-h-11"
+        className="flex w-full items-center gap-2 rounded-sm px-1 py-0.5 text-left hover:bg-hover pointer-coarse:min-h-11"
       >
         <ChevronRight size={12} className={isOpen ? 'rotate-90' : ''} aria-hidden />
         <span className="w-10 text-right text-faint tabular-nums">{event.seq}</span>

@@ -21,10 +21,10 @@ export function UsageTab() {
   if (turns.length === 0) return <Empty title="No usage yet." />;
 
   return (
-    <div className="space-y-5 p-4 text-[13px]">
+    <div className="space-y-5 p-4 text-ui">
       <Totals usage={sumOf(turns)} turns={turns.length} />
       <figure>
-        <figcaption className="mb-1 text-xs text-muted">
+        <figcaption className="mb-1 text-facts text-muted">
           Tokens per turn: <span className="text-session-1">in</span> and <span className="text-session-2">out</span>; a
           dashed line where a session began
         </figcaption>
@@ -32,13 +32,13 @@ export function UsageTab() {
       </figure>
       {points.cost.some((value) => value !== null) && (
         <figure>
-          <figcaption className="mb-1 text-xs text-muted">Cost per turn, in US dollars</figcaption>
+          <figcaption className="mb-1 text-facts text-muted">Cost per turn, in US dollars</figcaption>
           <Plot points={points} of="cost" />
         </figure>
       )}
       <table className="w-full tabular-nums">
         <thead>
-          <tr className="text-left text-xs text-muted">
+          <tr className="text-left text-facts text-muted">
             <th className="py-1 font-normal">Session</th>
             <th className="font-normal">Turns</th>
             <th className="text-right font-normal">In</th>
@@ -60,7 +60,7 @@ function SessionRow({ name, turns, usage }: { name: string; turns: number; usage
   const { read, written } = amountsOf(usage);
   return (
     <tr className="border-t border-line">
-      <td className="py-1 font-mono text-xs">{name}</td>
+      <td className="py-1 font-mono text-facts">{name}</td>
       <td>{turns}</td>
       <td className="text-right">{shownCount(read)}</td>
       <td className="text-right">{shownCount(written)}</td>

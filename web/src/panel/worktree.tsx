@@ -35,7 +35,7 @@ export function Worktree(props: WorktreeProps) {
   return (
     <div className="space-y-2">
       <p className="text-muted">
-        In a separate worktree, on the branch <code className="font-mono text-xs wrap-anywhere">{branch}</code>
+        In a separate worktree, on the branch <code className="font-mono text-facts wrap-anywhere">{branch}</code>
         {unmerged > 0 && ` · ${unmerged} ${unmerged === 1 ? 'commit' : 'commits'} not merged`}
       </p>
       {may && isOpen && <p className="text-muted">You can keep or discard the changes when no turn is open.</p>}
@@ -103,7 +103,7 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
           <input
             value={message}
             onChange={({ target }) => setMessage(target.value)}
-            className="mt-1 block h-8 w-full rounded-md border border-line bg-surface px-2 pointer-coarse:h-11"
+            className="mt-1 block h-8 w-full rounded-md border border-line bg-raised px-2 pointer-coarse:h-11"
           />
         </label>
       )}

@@ -54,14 +54,14 @@ export function PermissionCard({ permission, movedAt = 0 }: PermissionCardProps)
   return (
     <section
       aria-label={`Permission: ${writtenOut(permission.title, 'code')}`}
-      className="rounded-lg border border-warn bg-surface p-3 text-sm"
+      className="rounded-lg border border-look bg-raised p-3 text-ui"
     >
       <header className="flex items-start gap-2">
-        <CircleHelp size={16} className="mt-0.5 shrink-0 text-warn" aria-hidden />
+        <CircleHelp size={16} className="mt-0.5 shrink-0 text-look" aria-hidden />
         <h3 className="min-w-0 flex-1 font-medium break-words">
           <SafeText text={permission.title} as="code" />
         </h3>
-        <Ago at={permission.askedAt} className="shrink-0 text-xs text-faint tabular-nums" />
+        <Ago at={permission.askedAt} className="shrink-0 text-facts text-faint tabular-nums" />
       </header>
       <AskedView asked={asked} warning={warning} />
       {may ? (
@@ -133,7 +133,7 @@ function AskedView({ asked, warning }: { asked: Asked; warning: string | null })
         <p className="text-muted break-all">
           <SafeText text={what} as="code" />
           {targets.map((target) => (
-            <code key={target} className="ml-2 font-mono text-xs text-ink">
+            <code key={target} className="ml-2 font-mono text-facts text-ink">
               <SafeText text={target} as="code" />
             </code>
           ))}
@@ -152,7 +152,7 @@ function AskedView({ asked, warning }: { asked: Asked; warning: string | null })
       ))}
       {input !== null && <Literal text={input} label="Input" />}
       {warning !== null && (
-        <p className="flex gap-2 text-warn">
+        <p className="flex gap-2 text-look">
           <TriangleAlert size={16} className="mt-0.5 shrink-0" aria-hidden />
           {warning} It can be allowed only once.
         </p>
@@ -175,8 +175,8 @@ function Literal({ text, label }: { text: string; label: string }) {
 }
 
 const ENDS: Readonly<Record<Exclude<Permission['state'], 'open'>, { Icon: LucideIcon; tone: string }>> = {
-  answered: { Icon: Check, tone: 'text-good' },
-  denied: { Icon: Ban, tone: 'text-bad' },
+  answered: { Icon: Check, tone: 'text-accent' },
+  denied: { Icon: Ban, tone: 'text-broken' },
   withdrawn: { Icon: Undo2, tone: 'text-muted' },
 };
 
@@ -186,7 +186,7 @@ function Outcome({ permission, outcome }: { permission: Permission; outcome: str
   );
   const { Icon, tone } = ENDS[permission.state === 'open' || rejected ? 'denied' : permission.state];
   return (
-    <p className="flex items-start gap-2 px-3 py-1 text-[13px] text-muted" role="status">
+    <p className="flex items-start gap-2 px-3 py-1 text-ui text-muted" role="status">
       <Icon size={14} className={clsx('mt-0.5 shrink-0', tone)} aria-hidden />
       <span className="min-w-0 break-words">
         <span className="text-ink">

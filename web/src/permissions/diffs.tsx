@@ -13,8 +13,8 @@ function OneDiff({ diff: { path: raw, before, after } }: { diff: AskedDiff }) {
   const path = quotedPath(raw);
   const changes = diffLines(before ?? '', after);
   return (
-    <figure className="overflow-hidden rounded border border-line">
-      <figcaption className="border-b border-line bg-sunken px-2 py-1 font-mono text-xs break-all">
+    <figure className="overflow-hidden rounded-sm border border-line">
+      <figcaption className="border-b border-line bg-sunken px-2 py-1 font-mono text-facts break-all">
         <SafeText text={path} as="code" />
         {before === null && <span className="ml-2 font-sans text-muted">new file</span>}
       </figcaption>
@@ -22,7 +22,7 @@ function OneDiff({ diff: { path: raw, before, after } }: { diff: AskedDiff }) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
         tabIndex={0}
         aria-label={`Changes in ${path}`}
-        className="max-h-72 overflow-auto font-mono text-xs leading-5 whitespace-pre"
+        className="max-h-72 overflow-auto font-mono text-facts leading-5 whitespace-pre"
       >
         {changes.map(({ value, added, removed }, index) => (
           <span
@@ -30,8 +30,8 @@ function OneDiff({ diff: { path: raw, before, after } }: { diff: AskedDiff }) {
             key={index}
             className={clsx(
               'block w-max min-w-full px-2',
-              added && 'bg-good-soft',
-              removed && 'bg-bad-soft',
+              added && 'bg-add-soft',
+              removed && 'bg-del-soft',
               !added && !removed && 'text-muted',
             )}
           >

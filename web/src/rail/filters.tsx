@@ -82,8 +82,8 @@ function Choice({ label, value, options, onChoose }: ChoiceProps) {
       value={value}
       onChange={(event) => onChoose(event.target.value)}
       className={clsx(
-        'h-7 min-w-0 flex-1 cursor-pointer rounded-md border bg-transparent px-1 text-xs pointer-coarse:h-11',
-        value === '' ? 'border-line text-muted' : 'border-accent text-ink',
+        'h-7 min-w-0 flex-1 cursor-pointer rounded-md border bg-transparent px-1 text-facts pointer-coarse:h-11',
+        value === '' ? 'border-line text-muted' : 'border-ink text-ink',
       )}
     >
       <option value="">{label}</option>

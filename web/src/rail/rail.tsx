@@ -124,14 +124,14 @@ function MainLink({
       href={href}
       aria-current={isHere ? 'page' : undefined}
       className={clsx(
-        'flex h-8 items-center gap-2 rounded-md px-2 text-sm',
+        'flex h-8 items-center gap-2 rounded-md px-2 text-ui',
         isHere ? 'bg-hover font-medium' : 'text-muted hover:bg-hover hover:text-ink',
       )}
     >
       <Icon size={16} aria-hidden />
       <span className="flex-1">{label}</span>
       {count > 0 && (
-        <span className="rounded-full bg-accent px-1.5 text-xs leading-5 font-medium text-on-accent tabular-nums">
+        <span className="rounded-full bg-look-fill px-1.5 text-facts leading-[18px] font-semibold text-on-look tabular-nums">
           {count}
           <span className="sr-only">{count === 1 ? ' needs you' : ' need you'}</span>
         </span>
@@ -149,7 +149,7 @@ function Foot() {
   const Icon = ICONS[scheme];
   const signedInAs = `Signed in as ${owner}. Scopes: ${scopes.join(', ')}`;
   return (
-    <div className="flex min-h-11 shrink-0 items-center gap-1 border-t border-line pr-2 pl-3 text-xs text-muted">
+    <div className="flex min-h-11 shrink-0 items-center gap-1 border-t border-line pr-2 pl-3 text-facts text-muted">
       <button
         type="button"
         className="flex min-w-0 flex-1 items-center gap-1.5 text-left pointer-coarse:min-h-11"
@@ -158,7 +158,7 @@ function Foot() {
       >
         <UserRound size={14} aria-hidden className="shrink-0" />
         <span className="truncate">{owner}</span>
-        {!scopes.includes('prompt') && <span className="shrink-0 text-warn">read only</span>}
+        {!scopes.includes('prompt') && <span className="shrink-0 text-look">read only</span>}
       </button>
       <IconButton label={`Colour scheme: ${SCHEMES[scheme]}`} small onClick={next}>
         <Icon size={15} />

@@ -45,7 +45,7 @@ export function Rows({ rows, onChosen, hasKeys }: RowsProps) {
   useActions(hasKeys ? moves(cursor.move) : []);
   if (rows.length === 0) {
     return (
-      <p className="min-h-0 flex-1 px-4 py-3 text-[13px] text-muted">
+      <p className="min-h-0 flex-1 px-4 py-3 text-ui text-muted">
         {isFiltered ? 'No conversation matches the filters.' : 'No conversations yet.'}
       </p>
     );
@@ -139,17 +139,17 @@ const Row = memo(function Row({ row, isHere, isTabStop, isUnread, onChosen, onMo
       aria-current={isHere ? 'page' : undefined}
       className={clsx(
         'flex h-12.5 flex-col justify-center rounded-md px-2 -outline-offset-2',
-        isHere ? 'bg-accent-soft' : 'hover:bg-hover',
+        isHere ? 'bg-raised ring-1 ring-line-strong' : 'hover:bg-hover',
       )}
     >
       <span className="flex items-baseline gap-2">
-        <span className={clsx('min-w-0 flex-1 truncate text-sm', isUnread && 'font-semibold')}>
+        <span className={clsx('min-w-0 flex-1 truncate text-ui', isUnread && 'font-semibold')}>
           {nameOf(row)}
           {isUnread && <span className="sr-only"> (changed)</span>}
         </span>
-        <Ago at={row.updatedAt} className="shrink-0 text-xs text-faint tabular-nums" />
+        <Ago at={row.updatedAt} className="shrink-0 text-facts text-faint tabular-nums" />
       </span>
-      <span className="flex items-center gap-2 text-xs text-faint">
+      <span className="flex items-center gap-2 text-facts text-faint">
         <StateMark state={row.state} stranded={row.stranded} />
         <span className="min-w-0 flex-1 truncate">{row.lastAgent ?? ''}</span>
         {tokens > 0 && (

@@ -52,7 +52,7 @@ function OtherAgent({ current, onChosen }: { current: string; onChosen(agent: st
               <Menu.Item
                 key={name}
                 onClick={() => onChosen(name)}
-                className="rounded px-2 py-1.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:min-h-11"
+                className="rounded-sm px-2 py-1.5 text-ui outline-none data-highlighted:bg-hover pointer-coarse:min-h-11"
               >
                 {name}
               </Menu.Item>

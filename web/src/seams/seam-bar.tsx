@@ -11,9 +11,9 @@ import { useEnding, useOpened } from './use-seam.ts';
 const LOOKS: Readonly<
   Record<Tone, { readonly icon: LucideIcon; readonly ink: string; readonly bar: string; readonly soft: string }>
 > = {
-  good: { icon: ShieldCheck, ink: 'text-good', bar: 'border-good/35', soft: 'bg-good-soft' },
-  warn: { icon: ShieldAlert, ink: 'text-warn', bar: 'border-warn/35', soft: 'bg-warn-soft' },
-  bad: { icon: CircleX, ink: 'text-bad', bar: 'border-bad/40', soft: 'bg-bad-soft' },
+  good: { icon: ShieldCheck, ink: 'text-accent', bar: 'border-accent/35', soft: 'bg-accent-soft' },
+  warn: { icon: ShieldAlert, ink: 'text-look', bar: 'border-look/35', soft: 'bg-look-soft' },
+  bad: { icon: CircleX, ink: 'text-broken', bar: 'border-broken/40', soft: 'bg-broken-soft' },
 };
 
 /** A seam in one sentence, with its details when it is opened. */
@@ -33,7 +33,7 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
       aria-label={`Seam before turn ${n}`}
       data-seam={n}
       className={clsx(
-        'overflow-hidden rounded-md border bg-surface text-[13px]',
+        'overflow-hidden rounded-md border bg-raised text-ui',
         bar,
         isTarget && 'outline-2 outline-offset-4 outline-accent/60',
       )}
@@ -55,7 +55,7 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
         <Original n={n} />
         <Link
           href={`/seam/${n}`}
-          className="touch text-xs leading-5 text-muted hover:text-ink pointer-coarse:-mr-2.5"
+          className="touch text-facts leading-5 text-muted hover:text-ink pointer-coarse:-mr-2.5"
           aria-label="Link to this seam"
         >
           #
@@ -93,7 +93,7 @@ function Original({ n }: { n: number }) {
   return (
     <Link
       href={`~/c/${parent.conversationId}/turn/${parent.n}`}
-      className="touch text-xs leading-5 text-accent underline"
+      className="touch text-facts leading-5 text-ink underline decoration-control underline-offset-3"
     >
       Original
     </Link>
@@ -105,7 +105,7 @@ export function RestoringBar({ restoring: { rung, done, total, tried } }: { rest
   return (
     <section
       aria-label="Restoring context"
-      className="rounded-md border border-line bg-sunken px-2.5 py-1.5 text-[13px] tabular-nums"
+      className="rounded-md border border-line bg-sunken px-2.5 py-1.5 text-ui tabular-nums"
     >
       <p className="flex items-center gap-2">
         <RefreshCw size={14} className="shrink-0 text-accent" aria-hidden />
@@ -118,7 +118,7 @@ export function RestoringBar({ restoring: { rung, done, total, tried } }: { rest
         <div className="h-full bg-accent" style={{ width: `${total === 0 ? 0 : Math.round((done / total) * 100)}%` }} />
       </div>
       {tried.map(({ rung: failed, failure }, index) => (
-        <p key={String(index)} className="mt-1 text-xs text-muted">
+        <p key={String(index)} className="mt-1 text-facts text-muted">
           {failed}: {failure}
         </p>
       ))}

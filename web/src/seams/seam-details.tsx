@@ -49,7 +49,7 @@ export function SeamDetails({ receipt, turn, n }: { receipt: Receipt; turn: Turn
 function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
     <section className="min-w-0">
-      <h4 className="mb-1 text-xs font-medium text-muted">{title}</h4>
+      <h4 className="mb-1 text-facts font-medium text-muted">{title}</h4>
       {children}
     </section>
   );
@@ -65,9 +65,9 @@ function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
         return (
           <li key={each}>
             {failures.map(({ failure }, at) => (
-              <Rung key={String(at)} icon={CircleX} ink="text-bad" name={each} text={failure} />
+              <Rung key={String(at)} icon={CircleX} ink="text-broken" name={each} text={failure} />
             ))}
-            {each === rung && <Rung icon={Check} ink="text-good" name={each} text={WAYS[each]} isTaken />}
+            {each === rung && <Rung icon={Check} ink="text-accent" name={each} text={WAYS[each]} isTaken />}
             {each !== rung && failures.length === 0 && (
               <Rung
                 icon={Circle}
@@ -80,7 +80,7 @@ function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
         );
       })}
       {taken < 0 && rung !== 'none' && (
-        <Rung icon={TriangleAlert} ink="text-warn" name={rung} text="the history was left out" isTaken />
+        <Rung icon={TriangleAlert} ink="text-look" name={rung} text="the history was left out" isTaken />
       )}
     </ol>
   );
@@ -107,7 +107,7 @@ function Rung({ icon: Icon, ink, name, text, isTaken = false }: RungProps) {
   return (
     <span className={clsx('flex gap-2', !isTaken && 'text-muted')}>
       <Icon size={14} className={clsx('mt-0.5 shrink-0', ink)} aria-hidden />
-      <span className={clsx('w-20 shrink-0 font-mono text-xs leading-5', isTaken && 'font-semibold')}>{name}</span>
+      <span className={clsx('w-20 shrink-0 font-mono text-facts leading-5', isTaken && 'font-semibold')}>{name}</span>
       <span className="min-w-0 wrap-anywhere">
         {isTaken && <span className="sr-only">taken: </span>}
         {text}
@@ -117,11 +117,11 @@ function Rung({ icon: Icon, ink, name, text, isTaken = false }: RungProps) {
 }
 
 const PROOFS: Readonly<Record<Proof, { readonly icon: LucideIcon; readonly ink: string; readonly means: string }>> = {
-  proved: { icon: Check, ink: 'text-good', means: 'seen in the agent’s own storage' },
-  consistent: { icon: Check, ink: 'text-good', means: 'ids and repeated history agree' },
-  counted: { icon: Check, ink: 'text-good', means: 'Throughline delivered all of it' },
-  none: { icon: CircleHelp, ink: 'text-warn', means: 'there is no proof' },
-  refuted: { icon: CircleX, ink: 'text-bad', means: 'shown to be wrong' },
+  proved: { icon: Check, ink: 'text-accent', means: 'seen in the agent’s own storage' },
+  consistent: { icon: Check, ink: 'text-accent', means: 'ids and repeated history agree' },
+  counted: { icon: Check, ink: 'text-accent', means: 'Throughline delivered all of it' },
+  none: { icon: CircleHelp, ink: 'text-look', means: 'there is no proof' },
+  refuted: { icon: CircleX, ink: 'text-broken', means: 'shown to be wrong' },
 };
 
 function ProofLine({ when, proof }: { when: string; proof: Proof | null }) {
@@ -161,9 +161,9 @@ function More({ receipt }: { receipt: Receipt }) {
 }
 
 const SHARES: Readonly<Record<Share, { readonly look: string; readonly word: string }>> = {
-  dropped: { look: 'border border-dashed border-warn', word: 'dropped' },
+  dropped: { look: 'border border-dashed border-look', word: 'dropped' },
   condensed: { look: 'bg-line-strong', word: 'condensed by the agent' },
-  carried: { look: 'bg-good', word: 'carried' },
+  carried: { look: 'bg-accent', word: 'carried' },
   told: { look: 'bg-accent', word: 'told before the prompt' },
 };
 /** Cells are larger on a touch screen, so there are fewer. */
@@ -186,7 +186,7 @@ function Strip({ n, receipt, turn }: { n: number; receipt: Receipt; turn: Turn |
           />
         ))}
       </div>
-      <ul className="mt-1.5 flex flex-wrap gap-x-4 gap-y-1 text-xs text-muted tabular-nums">
+      <ul className="mt-1.5 flex flex-wrap gap-x-4 gap-y-1 text-facts text-muted tabular-nums">
         {stretches.map(({ share, from, to }) => (
           <li key={`${share} ${from}`} className="flex items-center gap-1.5">
             <span className={clsx('h-3 w-2 rounded-[2px]', SHARES[share].look)} aria-hidden />

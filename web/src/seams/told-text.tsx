@@ -52,17 +52,17 @@ export function ToldText({ turnId, attempt }: { turnId: string; attempt: number 
 
 const CHECKS: Readonly<Record<HashCheck, { readonly icon: LucideIcon; readonly ink: string; readonly word: string }>> =
   {
-    matches: { icon: Check, ink: 'text-good', word: 'matches' },
-    differs: { icon: CircleX, ink: 'text-bad', word: 'does not match' },
-    unchecked: { icon: CircleHelp, ink: 'text-warn', word: 'not checked: browsers do that only over HTTPS' },
+    matches: { icon: Check, ink: 'text-accent', word: 'matches' },
+    differs: { icon: CircleX, ink: 'text-broken', word: 'does not match' },
+    unchecked: { icon: CircleHelp, ink: 'text-look', word: 'not checked: browsers do that only over HTTPS' },
   };
 
 function ToldPartView({ part, check }: CheckedPart) {
   const { icon: Icon, ink, word } = CHECKS[check];
   const title = part.as === 'transcript' ? 'Written into the agent’s storage' : `Prompt of turn ${part.turn}`;
   return (
-    <figure className="overflow-hidden rounded border border-line bg-surface">
-      <figcaption className="flex flex-wrap items-center gap-x-3 border-b border-line px-2.5 py-1 text-xs text-muted">
+    <figure className="overflow-hidden rounded-sm border border-line bg-raised">
+      <figcaption className="flex flex-wrap items-center gap-x-3 border-b border-line px-2.5 py-1 text-facts text-muted">
         <span className="text-ink">{title}</span>
         <code className="font-mono" title={part.sha256}>
           sha256 {part.sha256.slice(0, 12)}…
@@ -75,7 +75,7 @@ function ToldPartView({ part, check }: CheckedPart) {
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
-        className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-xs leading-5 whitespace-pre-wrap"
+        className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-facts leading-5 whitespace-pre-wrap"
       >
         {part.as === 'transcript' ? part.text : promptText(part.content)}
       </pre>

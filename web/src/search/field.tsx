@@ -49,7 +49,7 @@ export function SearchField({ search, offersKey }: { search: Search; offersKey: 
           event.preventDefault();
           firstHit(field.current)?.focus();
         }}
-        className="h-8 w-full rounded-md border border-line bg-surface pr-8 pl-7 text-sm placeholder:text-faint pointer-coarse:h-11"
+        className="h-8 w-full rounded-md border border-line bg-raised pr-8 pl-7 text-ui placeholder:text-faint pointer-coarse:h-11"
       />
       <FieldEnd words={words} offersKey={offersKey} onEnd={() => setWords('')} />
     </search>

@@ -14,7 +14,7 @@ export function SearchResults({ search, onChosen }: { search: Search; onChosen()
   const { hits, words, error } = found;
   return (
     <div className="min-h-0 flex-1 overflow-y-auto px-2" aria-busy={isBusy}>
-      <p role="status" className="px-2 pb-1 text-xs text-muted">
+      <p role="status" className="px-2 pb-1 text-facts text-muted">
         {countOf(hits)}
       </p>
       {error !== null && <ErrorNote error={error} cli={`throughline search ${shellWord(words)}`} />}
@@ -49,16 +49,18 @@ function Hit({ hit, words, onChosen }: { hit: SearchHit; words: string; onChosen
       }}
       className="block rounded-md px-2 py-1.5 -outline-offset-2 hover:bg-hover"
     >
-      <span className="flex items-baseline gap-2 text-[13px]">
+      <span className="flex items-baseline gap-2 text-ui">
         <span className="min-w-0 flex-1 truncate font-medium">
           <Marked text={nameOf(hit)} words={words} />
         </span>
-        <span className="shrink-0 text-xs text-faint tabular-nums">{hit.n === null ? 'title' : `turn ${hit.n}`}</span>
+        <span className="shrink-0 text-facts text-faint tabular-nums">
+          {hit.n === null ? 'title' : `turn ${hit.n}`}
+        </span>
       </span>
       {hit.n === null ? (
         <Standing id={hit.conversationId} />
       ) : (
-        <span className="line-clamp-3 text-xs break-words text-muted">
+        <span className="line-clamp-3 text-facts break-words text-muted">
           <Marked text={hit.snippet} words={words} />
         </span>
       )}
@@ -69,7 +71,7 @@ function Hit({ hit, words, onChosen }: { hit: SearchHit; words: string; onChosen
 function Marked({ text, words }: { text: string; words: string }) {
   return marked(text, words).map((piece, index) =>
     piece.isHit ? (
-      <mark key={String(index)} className="rounded-sm bg-accent-soft text-ink">
+      <mark key={String(index)} className="rounded-sm bg-look-fill/35 text-ink">
         {piece.text}
       </mark>
     ) : (
@@ -83,7 +85,7 @@ function Standing({ id }: { id: string }) {
   const row = useList((list) => list.known.get(id));
   if (row === undefined) return null;
   return (
-    <span className="flex items-center gap-2 text-xs text-faint">
+    <span className="flex items-center gap-2 text-facts text-faint">
       <StateMark state={row.state} stranded={row.stranded} />
       <span className="min-w-0 flex-1 truncate">{row.lastAgent ?? ''}</span>
       <Ago at={row.updatedAt} className="shrink-0 tabular-nums" />

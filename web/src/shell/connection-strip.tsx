@@ -10,9 +10,9 @@ export function ConnectionStrip() {
   const live = useLive();
   const strip = useStrip();
   return (
-    <div role="status" aria-live="polite" className="shrink-0 text-[13px]">
+    <div role="status" aria-live="polite" className="shrink-0 text-ui">
       {strip?.kind === 'signed-out' && (
-        <Line colour="bg-warn-soft" icon={<KeyRound size={14} className="text-warn" aria-hidden />}>
+        <Line colour="bg-look-soft" icon={<KeyRound size={14} className="text-look" aria-hidden />}>
           <span className="min-w-0 flex-1">
             You are signed out. Your drafts are kept. To continue, open a new sign-in link in this browser.
           </span>
@@ -23,7 +23,7 @@ export function ConnectionStrip() {
         </Line>
       )}
       {strip?.kind === 'outdated' && (
-        <Line colour="bg-warn-soft" icon={<RefreshCw size={14} className="text-warn" aria-hidden />}>
+        <Line colour="bg-look-soft" icon={<RefreshCw size={14} className="text-look" aria-hidden />}>
           <span className="min-w-0 flex-1">
             <strong className="font-medium">This page is from another version than the server.</strong> Reload the page
             to continue. Your drafts are kept.
@@ -34,7 +34,7 @@ export function ConnectionStrip() {
         </Line>
       )}
       {strip?.kind === 'lost' && (
-        <Line colour="bg-warn-soft" icon={<Unplug size={14} className="text-warn" aria-hidden />}>
+        <Line colour="bg-look-soft" icon={<Unplug size={14} className="text-look" aria-hidden />}>
           <span className="min-w-0 flex-1">
             <strong className="font-medium">Not connected since {new Date(strip.since).toLocaleTimeString()}.</strong>{' '}
             {strip.why} The page shows the last known state, and reconnects by itself.
@@ -45,7 +45,7 @@ export function ConnectionStrip() {
         </Line>
       )}
       {strip?.kind === 'back' && (
-        <Line colour="bg-good-soft" icon={<PlugZap size={14} className="text-good" aria-hidden />}>
+        <Line colour="bg-accent-soft" icon={<PlugZap size={14} className="text-accent" aria-hidden />}>
           Connected again. {caughtUp(strip.missed)}
         </Line>
       )}

@@ -41,7 +41,7 @@ export function Shell() {
   return (
     <div className="flex h-dvh flex-col sm:flex-row">
       <aside
-        className="hidden w-72 shrink-0 border-r border-line bg-sunken sm:flex sm:flex-col"
+        className="hidden w-72 shrink-0 border-r border-line bg-rail sm:flex sm:flex-col"
         aria-label="Conversations"
       >
         <Rail />
@@ -82,7 +82,7 @@ function View() {
         <Route path="/health" component={Health} />
         <Route>
           <Empty title="Page not found.">
-            <Link href="/" className="touch text-accent underline">
+            <Link href="/" className="touch text-ink underline decoration-control underline-offset-3">
               Go to the inbox
             </Link>
           </Empty>
@@ -176,7 +176,7 @@ function goActions(go: (path: string) => void): Action[] {
 }
 
 const TAB =
-  'flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-[11px] text-muted aria-[current=page]:text-accent';
+  'flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-facts text-muted aria-[current=page]:text-accent';
 
 /** The main navigation of a phone, within reach of a thumb. */
 function BottomBar({ onConversations }: { onConversations(): void }) {
@@ -190,7 +190,7 @@ function BottomBar({ onConversations }: { onConversations(): void }) {
   return (
     <nav
       aria-label="Main"
-      className="flex shrink-0 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
+      className="flex shrink-0 border-t border-line bg-raised pb-[env(safe-area-inset-bottom)] sm:hidden"
     >
       {tab('/', 'Inbox', InboxIcon)}
       <button type="button" className={TAB} onClick={onConversations}>
@@ -203,7 +203,7 @@ function BottomBar({ onConversations }: { onConversations(): void }) {
   );
 }
 
-const TONES: Readonly<Record<Toast['tone'], string>> = { good: 'text-good', bad: 'text-bad', plain: 'text-ink' };
+const TONES: Readonly<Record<Toast['tone'], string>> = { good: 'text-accent', bad: 'text-broken', plain: 'text-ink' };
 
 /** Messages of the page, also for screen readers. They are below the header: further down they would cover the composer. */
 function Toasts() {
@@ -237,7 +237,7 @@ function Toasts() {
 
 function ToastItem({ id, text, hint, tone, times }: Toast) {
   return (
-    <li className="pointer-events-auto flex max-w-md shrink-0 items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-sm shadow-lg">
+    <li className="pointer-events-auto flex max-w-md shrink-0 items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-ui shadow-lg">
       <div className="min-w-0 wrap-anywhere">
         <p className={TONES[tone]}>
           {text}

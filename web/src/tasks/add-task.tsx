@@ -8,7 +8,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { CliLine, ErrorNote } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 
-const FIELD = 'pointer-coarse:min-h-11 mt-1 block w-full rounded-md border border-line bg-surface px-2 py-1.5 text-sm';
+const FIELD = 'pointer-coarse:min-h-11 mt-1 block w-full rounded-md border border-line bg-raised px-2 py-1.5 text-ui';
 
 /** The fields of the form by name. For empty ones the settings decide. */
 interface Fields {
@@ -68,7 +68,7 @@ function TaskForm({ onClose }: { onClose(): void }) {
     setLine(cliOf(read(event.currentTarget)));
   };
   return (
-    <form className="space-y-3 p-4 text-[13px]" onSubmit={add} onInput={onInput}>
+    <form className="space-y-3 p-4 text-ui" onSubmit={add} onInput={onInput}>
       <label className="block">
         Goal
         <textarea name="goal" required rows={3} className={FIELD} placeholder="What should be true at the end?" />

@@ -30,12 +30,15 @@ export function TaskDetail({ id }: { id: string }) {
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto max-w-3xl space-y-5 p-4">
         <header className="space-y-2">
-          <Link href="/tasks" className="touch text-[13px] text-accent underline underline-offset-2">
+          <Link
+            href="/tasks"
+            className="touch text-ui text-ink underline decoration-control underline-offset-3 underline-offset-2"
+          >
             ← All tasks
           </Link>
           <h1 className="font-semibold whitespace-pre-wrap wrap-anywhere">{task.name ?? task.goal}</h1>
-          {task.name !== null && <p className="text-sm whitespace-pre-wrap wrap-anywhere">{task.goal}</p>}
-          <div className="flex flex-wrap items-center gap-x-4 gap-y-1 text-[13px] text-muted">
+          {task.name !== null && <p className="text-ui whitespace-pre-wrap wrap-anywhere">{task.goal}</p>}
+          <div className="flex flex-wrap items-center gap-x-4 gap-y-1 text-ui text-muted">
             <TaskStateMark state={task.state} />
             <span>{task.agent}</span>
             {task.milestone !== null && <span>{task.milestone}</span>}
@@ -43,14 +46,14 @@ export function TaskDetail({ id }: { id: string }) {
             {task.progress.conversationId !== null && (
               <Link
                 href={`/c/${task.progress.conversationId}`}
-                className="touch text-accent underline underline-offset-2"
+                className="touch text-ink underline decoration-control underline-offset-3 underline-offset-2"
               >
                 Open conversation
               </Link>
             )}
           </div>
           <TaskProgress task={task} />
-          {task.stranded !== null && <p className="text-[13px] text-warn">{task.stranded.message}</p>}
+          {task.stranded !== null && <p className="text-ui text-look">{task.stranded.message}</p>}
         </header>
         {error !== null && <ErrorNote error={error} />}
         <Answering task={task} />
@@ -111,17 +114,17 @@ function Answering({ task }: { task: Task }) {
   useActions(taskActions(name, { ...(can.cancelled && { cancel }), ...(can.retried && { retry }) }));
   if (!can.cancelled && !can.retried) return null;
   return (
-    <section aria-label="Actions" className="space-y-2 rounded-lg border border-line bg-surface p-3">
+    <section aria-label="Actions" className="space-y-2 rounded-lg border border-line bg-raised p-3">
       {can.retried && (
         <>
-          <p className="text-[13px]">{task.progress.decision?.reason ?? 'The task can continue.'}</p>
+          <p className="text-ui">{task.progress.decision?.reason ?? 'The task can continue.'}</p>
           <textarea
             aria-label="Message to the agent"
             rows={2}
             value={words}
             onChange={(event) => setWords(event.target.value)}
             placeholder="Tell the agent what to do differently (optional)"
-            className="block w-full rounded-md border border-line bg-canvas p-2 text-sm"
+            className="block w-full rounded-md border border-line bg-canvas p-2 text-ui"
           />
         </>
       )}
@@ -147,18 +150,22 @@ function OpenTurn({ id }: { id: string }) {
   const [, go] = useLocation();
   const open = () => engine.turn(id).then(({ conversationId, n }) => go(`/c/${conversationId}/turn/${n}`), sayError);
   return (
-    <button type="button" className="touch ml-2 text-accent underline underline-offset-2" onClick={() => void open()}>
+    <button
+      type="button"
+      className="touch ml-2 text-ink underline decoration-control underline-offset-3 underline-offset-2"
+      onClick={() => void open()}
+    >
       Open turn
     </button>
   );
 }
 
 function Steps({ steps }: { steps: readonly Step[] }) {
-  if (steps.length === 0) return <p className="text-sm text-muted">Nothing has happened yet.</p>;
+  if (steps.length === 0) return <p className="text-ui text-muted">Nothing has happened yet.</p>;
   return (
     <ol className="space-y-3">
       {steps.map((step) => (
-        <li key={`${step.round}.${step.iteration}`} className="space-y-1 border-l-2 border-line pl-3 text-[13px]">
+        <li key={`${step.round}.${step.iteration}`} className="space-y-1 border-l-2 border-line pl-3 text-ui">
           <h2 className="font-medium">
             {step.round > 1 && `Round ${step.round} · `}Iteration {step.iteration}
           </h2>
@@ -168,14 +175,14 @@ function Steps({ steps }: { steps: readonly Step[] }) {
               {turn.agent} · {turn.outcome}
               {turn.rung !== null && ` · ${HOW[turn.rung as ReceiptRung] ?? turn.rung}`}
               {turn.turnId !== null && <OpenTurn id={turn.turnId} />}
-              {turn.failure !== null && <span className="block text-bad">{turn.failure.message}</span>}
+              {turn.failure !== null && <span className="block text-broken">{turn.failure.message}</span>}
             </p>
           ))}
           {step.gates.map(({ result, at }) => (
             <details key={at}>
               <summary className="text-muted pointer-coarse:py-3.5">
                 gate:{' '}
-                <strong className={result.verdict === 'pass' ? 'text-good' : 'text-warn'}>{result.verdict}</strong>,{' '}
+                <strong className={result.verdict === 'pass' ? 'text-accent' : 'text-look'}>{result.verdict}</strong>,{' '}
                 {result.summary} ({duration(result.ms)}){lastLineOf(result) !== '' && ` · ${lastLineOf(result)}`}
               </summary>
               <Verbatim label="What the gate printed" className="mt-1 max-h-72">

@@ -6,16 +6,16 @@ const STATES: Readonly<Record<TaskState, readonly [typeof Clock, string, string]
   waiting: [CircleDashed, 'waits for other tasks', 'text-faint'],
   queued: [Clock, 'queued', 'text-faint'],
   running: [Play, 'running', 'text-accent'],
-  asking: [CircleHelp, 'asks', 'text-warn'],
-  done: [CircleCheck, 'done', 'text-good'],
-  failed: [CircleX, 'failed', 'text-bad'],
+  asking: [CircleHelp, 'asks', 'text-look'],
+  done: [CircleCheck, 'done', 'text-accent'],
+  failed: [CircleX, 'failed', 'text-broken'],
   cancelled: [CircleSlash, 'cancelled', 'text-faint'],
 };
 
 export function TaskStateMark({ state }: { state: TaskState }) {
   const [Icon, word, colour] = STATES[state];
   return (
-    <span className={`inline-flex items-center gap-1 text-xs ${colour}`}>
+    <span className={`inline-flex items-center gap-1 text-facts ${colour}`}>
       <Icon size={14} aria-hidden />
       {word}
     </span>
@@ -28,7 +28,7 @@ export function TaskProgress({ task }: { task: Task }) {
   const share = spentShare(task);
   const text = `iteration ${task.progress.iteration} of ${task.maxIterations}`;
   return (
-    <div className="flex items-center gap-3 text-xs text-faint">
+    <div className="flex items-center gap-3 text-facts text-faint">
       {dots === null ? (
         <span className="tabular-nums">{text}</span>
       ) : (
@@ -47,7 +47,7 @@ const DOTS = { done: 'bg-muted', current: 'bg-accent', left: 'bg-line' };
 
 function BudgetBar({ share }: { share: number }) {
   const percent = Math.round(share * 100);
-  const colour = share >= 1 ? 'bg-bad' : share > 0.8 ? 'bg-warn' : 'bg-muted';
+  const colour = share >= 1 ? 'bg-broken' : share > 0.8 ? 'bg-look' : 'bg-muted';
   return (
     <span className="inline-flex min-w-0 flex-1 items-center gap-1.5">
       <span className="h-1 min-w-8 flex-1 overflow-hidden rounded-full bg-line">

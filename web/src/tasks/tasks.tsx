@@ -37,11 +37,11 @@ function Board({ onAdd }: { onAdd: (() => void) | null }) {
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <header className="flex h-12 pointer-coarse:h-14 shrink-0 items-center gap-3 border-b border-line px-4">
-        <h1 className="text-sm font-semibold">Tasks</h1>
+        <h1 className="text-ui font-semibold">Tasks</h1>
         {milestones.length > 0 && (
           <select
             aria-label="Milestone"
-            className="h-8 min-w-0 rounded-md border border-line bg-surface px-2 text-[13px] pointer-coarse:h-11"
+            className="h-8 min-w-0 rounded-md border border-line bg-raised px-2 text-ui pointer-coarse:h-11"
             value={milestone ?? ''}
             onChange={(event) => setMilestone(event.target.value || null)}
           >
@@ -69,7 +69,7 @@ function Board({ onAdd }: { onAdd: (() => void) | null }) {
       )}
       {tasks.length > 0 && <Columns tasks={tasks} milestone={milestone} />}
       {hasMore && (
-        <p className="border-t border-line px-4 py-2 text-xs text-muted">Only the newest 200 tasks are shown.</p>
+        <p className="border-t border-line px-4 py-2 text-facts text-muted">Only the newest 200 tasks are shown.</p>
       )}
     </div>
   );
@@ -80,7 +80,7 @@ function Columns({ tasks, milestone }: { tasks: readonly Task[]; milestone: stri
     <div className="grid min-h-0 flex-1 auto-rows-min gap-4 overflow-auto p-4 md:auto-cols-[minmax(12.5rem,1fr)] md:grid-flow-col">
       {columnsOf(tasks, milestone).map(({ title, tasks: own }) => (
         <section key={title} aria-label={title} className={own.length === 0 ? 'hidden min-w-0 md:block' : 'min-w-0'}>
-          <h2 className="mb-2 flex justify-between text-xs text-muted">
+          <h2 className="mb-2 flex justify-between text-facts text-muted">
             {title} <span className="tabular-nums">{own.length}</span>
           </h2>
           <ul className="space-y-2">
@@ -102,20 +102,20 @@ function Card({ task }: { task: Task }) {
   return (
     <Link
       href={`/tasks/${id}`}
-      className="block space-y-1.5 rounded-lg border border-line bg-surface p-3 hover:border-line-strong"
+      className="block space-y-1.5 rounded-lg border border-line bg-raised p-3 hover:border-line-strong"
     >
       <span className="flex items-center justify-between gap-2">
         <TaskStateMark state={state} />
-        <Ago at={createdAt} className="text-xs text-faint" />
+        <Ago at={createdAt} className="text-facts text-faint" />
       </span>
-      <span className="line-clamp-2 text-sm font-medium wrap-anywhere">{name ?? goal}</span>
-      {name !== null && <span className="line-clamp-2 text-[13px] wrap-anywhere">{goal}</span>}
+      <span className="line-clamp-2 text-ui font-medium wrap-anywhere">{name ?? goal}</span>
+      {name !== null && <span className="line-clamp-2 text-ui wrap-anywhere">{goal}</span>}
       {progress.decision !== null && (
-        <span className="line-clamp-2 text-xs text-muted wrap-anywhere">{progress.decision.reason}</span>
+        <span className="line-clamp-2 text-facts text-muted wrap-anywhere">{progress.decision.reason}</span>
       )}
       {lastGate !== null && lastGate.lastLine !== '' && <GateLine {...lastGate} />}
       <TaskProgress task={task} />
-      <span className="block truncate text-xs text-faint">
+      <span className="block truncate text-facts text-faint">
         {agent}
         {milestone !== null && ` · ${milestone}`}
       </span>
@@ -125,9 +125,9 @@ function Card({ task }: { task: Task }) {
 
 /** The last line that the gate printed. Often it is enough. */
 function GateLine({ verdict, lastLine }: NonNullable<Task['progress']['lastGate']>) {
-  const colour = verdict === 'pass' ? 'border-good' : 'border-warn';
+  const colour = verdict === 'pass' ? 'border-accent' : 'border-look';
   return (
-    <span className={`block truncate border-l-2 pl-2 font-mono text-xs text-muted ${colour}`} title={lastLine}>
+    <span className={`block truncate border-l-2 pl-2 font-mono text-facts text-muted ${colour}`} title={lastLine}>
       <span className="sr-only">The gate printed: </span>
       {lastLine}
     </span>

@@ -60,7 +60,7 @@ export function FindBar({ request, scroller, onClose }: FindBarProps) {
     if (event.key === 'Enter') step(event.shiftKey ? 1 : -1);
   };
   return (
-    <search className="absolute top-2 right-4 z-10 max-w-[calc(100%-2rem)] rounded-lg border border-line bg-raised p-1 text-sm shadow-lg">
+    <search className="absolute top-2 right-4 z-10 max-w-[calc(100%-2rem)] rounded-lg border border-line bg-raised p-1 text-ui shadow-lg">
       <div className="flex items-center gap-1">
         <input
           ref={input}
@@ -75,7 +75,7 @@ export function FindBar({ request, scroller, onClose }: FindBarProps) {
           onKeyDown={onKeyDown}
           className="h-7 w-52 min-w-0 bg-transparent px-2 outline-none"
         />
-        <span role="status" className="px-1 text-xs whitespace-nowrap text-muted tabular-nums">
+        <span role="status" className="px-1 text-facts whitespace-nowrap text-muted tabular-nums">
           {error === null && countText(sought, found, at)}
         </span>
         <IconButton label="Earlier match" keys="Enter" small disabled={turns.length === 0} onClick={() => step(-1)}>

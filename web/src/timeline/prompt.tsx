@@ -13,7 +13,7 @@ export const PromptView = memo(function PromptView({ prompt }: { prompt: Prompt 
   const texts = prompt.flatMap((block) => (block.type === 'text' ? [block.text] : []));
   const others = prompt.filter(({ type }) => type !== 'text');
   return (
-    <div className="rounded-lg bg-sunken px-3 py-2 text-[0.96rem] leading-[1.55]">
+    <div className="rounded-lg bg-sunken px-3 py-2 text-said leading-[1.55]">
       {texts.map((text, index) => (
         <Words key={String(index)} text={text} />
       ))}
@@ -57,13 +57,13 @@ function Attached({ block }: { block: ContentBlock }) {
       <img
         src={`data:${block.mimeType};base64,${block.data}`}
         alt={fileNameIn(block.uri) ?? 'Image in the prompt'}
-        className="h-44 max-w-full rounded border border-line bg-surface object-contain"
+        className="h-44 max-w-full rounded-sm border border-line bg-raised object-contain"
       />
     );
   }
   const [Icon, name] = labelOf(block);
   return (
-    <span className="inline-flex max-w-full items-center gap-1.5 rounded border border-line bg-surface px-2 py-1 text-xs">
+    <span className="inline-flex max-w-full items-center gap-1.5 rounded-sm border border-line bg-raised px-2 py-1 text-facts">
       <Icon size={13} className="shrink-0 text-muted" aria-hidden />
       <span className="truncate">{name}</span>
     </span>

@@ -38,8 +38,8 @@ const ICONS: Readonly<Record<string, LucideIcon>> = {
 
 const ENDS: Readonly<Record<ToolState, { readonly icon: LucideIcon; readonly word: string; readonly ink: string }>> = {
   running: { icon: CircleDashed, word: 'running', ink: 'text-accent' },
-  completed: { icon: Check, word: 'done', ink: 'text-good' },
-  failed: { icon: CircleX, word: 'failed', ink: 'text-bad' },
+  completed: { icon: Check, word: 'done', ink: 'text-accent' },
+  failed: { icon: CircleX, word: 'failed', ink: 'text-broken' },
   unknown: { icon: CircleDashed, word: 'outcome unknown', ink: 'text-muted' },
 };
 
@@ -61,26 +61,26 @@ export const Tool = memo(function Tool({ tool, n, isRunning }: ToolProps) {
   const change = changeOf(pieces);
   const target = tool.target !== null && !tool.name.includes(tool.target) ? tool.target : null;
   return (
-    <div className="my-1 text-[13px]">
+    <div className="my-1 text-ui">
       <button
         type="button"
         aria-expanded={isShown}
         onClick={toggle}
-        className="-mx-1.5 flex w-[calc(100%+0.75rem)] items-center gap-2 rounded px-1.5 py-0.5 text-left text-muted hover:bg-hover pointer-coarse:min-h-11"
+        className="-mx-1.5 flex w-[calc(100%+0.75rem)] items-center gap-2 rounded-sm px-1.5 py-0.5 text-left text-muted hover:bg-hover pointer-coarse:min-h-11"
       >
         <Icon size={14} className="shrink-0" aria-hidden />
         <span className="shrink-0 truncate text-ink max-sm:max-w-[60%]">
           <SafeText text={tool.name} as="code" />
         </span>
         {target !== null && (
-          <code className="min-w-0 truncate font-mono text-xs">
+          <code className="min-w-0 truncate font-mono text-facts">
             <SafeText text={target} as="code" />
           </code>
         )}
-        <span className="ml-auto flex shrink-0 items-center gap-2 text-xs tabular-nums">
+        <span className="ml-auto flex shrink-0 items-center gap-2 text-facts tabular-nums">
           {change !== null && (
             <span>
-              <span className="text-good">+{change.added}</span> <span className="text-bad">−{change.removed}</span>
+              <span className="text-add">+{change.added}</span> <span className="text-del">−{change.removed}</span>
             </span>
           )}
           {tool.ms !== undefined && <span>{duration(tool.ms)}</span>}
@@ -109,9 +109,9 @@ function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece
         ),
       )}
       {pieces.length === 0 && command !== null && <Output text="" command={command} />}
-      {pieces.length === 0 && command === null && <p className="text-xs text-muted">No output was recorded.</p>}
+      {pieces.length === 0 && command === null && <p className="text-facts text-muted">No output was recorded.</p>}
       {tool.input !== null && command === null && (
-        <details className="text-xs text-muted">
+        <details className="text-facts text-muted">
           <summary className="cursor-pointer pointer-coarse:py-3.5">Input</summary>
           <Output text={JSON.stringify(tool.input, null, 2)} command={null} />
         </details>
@@ -122,9 +122,12 @@ function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece
 
 function Output({ text, command }: { text: string; command: string | null }) {
   return (
-    <div className="group/output relative rounded border border-line bg-sunken">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it */}
-      <pre className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-xs leading-5 whitespace-pre-wrap" tabIndex={0}>
+    <div className="group/output relative rounded-sm border border-line bg-sunken">
+      <pre
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
+        tabIndex={0}
+        className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-facts leading-5 whitespace-pre-wrap"
+      >
         {command !== null && (
           <span className="text-ink">
             <span className="text-faint select-none">$ </span>
@@ -134,7 +137,7 @@ function Output({ text, command }: { text: string; command: string | null }) {
         )}
         <span className="text-muted">{text}</span>
       </pre>
-      <span className="absolute top-0.5 right-0.5 rounded bg-sunken opacity-0 group-hover/output:opacity-100 focus-within:opacity-100">
+      <span className="absolute top-0.5 right-0.5 rounded-sm bg-sunken opacity-0 group-hover/output:opacity-100 focus-within:opacity-100">
         <CopyButton text={text} label="Copy the output" />
       </span>
     </div>
@@ -144,21 +147,21 @@ function Output({ text, command }: { text: string; command: string | null }) {
 function Diff({ piece: { path: raw, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
   const path = quotedPath(raw);
   return (
-    <figure className="overflow-hidden rounded border border-line">
-      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-xs break-all">
+    <figure className="overflow-hidden rounded-sm border border-line">
+      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-facts break-all">
         <SafeText text={path} as="code" />
       </figcaption>
       <section
         // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
         aria-label={`Changes in ${path}`}
-        className="max-h-96 overflow-auto font-mono text-xs leading-5"
+        className="max-h-96 overflow-auto font-mono text-facts leading-5"
       >
         {lines.map(({ sign, text, number }, index) => (
           <div
             // biome-ignore lint/suspicious/noArrayIndexKey: lines of a diff never move
             key={index}
-            className={clsx('flex w-max min-w-full whitespace-pre', sign === '+' ? 'bg-good-soft' : 'bg-bad-soft')}
+            className={clsx('flex w-max min-w-full whitespace-pre', sign === '+' ? 'bg-add-soft' : 'bg-del-soft')}
           >
             <span className="w-10 shrink-0 pr-2 text-right text-faint tabular-nums select-none">{number}</span>
             <span className="w-4 shrink-0 select-none">{sign === '-' ? '−' : sign}</span>

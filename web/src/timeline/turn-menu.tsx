@@ -17,7 +17,7 @@ import { copyText } from '../ui/notes.tsx';
 import { say, sayError } from '../ui/say.ts';
 
 const ITEM =
-  'flex cursor-default items-center gap-2 rounded px-2 py-1.5 text-sm outline-none data-highlighted:bg-hover data-disabled:opacity-45 pointer-coarse:min-h-11';
+  'flex cursor-default items-center gap-2 rounded-sm px-2 py-1.5 text-ui outline-none data-highlighted:bg-hover data-disabled:opacity-45 pointer-coarse:min-h-11';
 
 /** The turn whose menu is open, and its button. */
 const useOpened = create<{ readonly n: number; readonly button: HTMLElement } | null>(() => null);
@@ -32,7 +32,7 @@ export function TurnMenuButton({ n }: { n: number }) {
       aria-expanded={isOpen}
       aria-label={`Actions for turn ${n}`}
       onClick={({ currentTarget: button }) => useOpened.setState(isOpen ? null : { n, button }, true)}
-      className="grid size-6 place-items-center rounded text-faint hover:bg-hover hover:text-ink aria-expanded:bg-hover pointer-coarse:size-11"
+      className="grid size-6 place-items-center rounded-sm text-faint hover:bg-hover hover:text-ink aria-expanded:bg-hover pointer-coarse:size-11"
     >
       <Ellipsis size={15} aria-hidden />
     </button>

@@ -71,7 +71,7 @@ function TurnBody({ item }: { item: TurnItem }) {
 
 const Heading = memo(function Heading({ n, createdAt }: Pick<Turn, 'n' | 'createdAt'>) {
   return (
-    <header className="-mb-1 flex items-center gap-2 text-xs text-faint tabular-nums">
+    <header className="-mb-1 flex items-center gap-2 text-facts text-faint tabular-nums">
       <Link href={`/turn/${n}`} className="touch pointer-coarse:-mx-4 hover:text-ink" aria-label={`Link to turn ${n}`}>
         {n}
       </Link>
@@ -102,12 +102,12 @@ function Part({ part, n, isOpen, isRunning }: PartProps) {
 function Thought({ text, n, isOpen }: { text: string; n: number; isOpen: boolean }) {
   const [isShown, toggle] = useFold(n, () => text);
   return (
-    <div className="text-[13px] text-muted">
+    <div className="text-ui text-muted">
       <button
         type="button"
         aria-expanded={isShown}
         onClick={toggle}
-        className="-mx-1.5 flex max-w-full items-center gap-2 rounded px-1.5 py-0.5 hover:bg-hover pointer-coarse:min-h-11"
+        className="-mx-1.5 flex max-w-full items-center gap-2 rounded-sm px-1.5 py-0.5 hover:bg-hover pointer-coarse:min-h-11"
       >
         <Brain size={14} className="shrink-0" aria-hidden />
         <span className="shrink-0">{isOpen ? 'Thinking' : 'Thought'}</span>
@@ -131,7 +131,7 @@ function lastLine(text: string): string {
 function Running({ item }: { item: TurnItem }) {
   const { notice, turn } = item;
   return (
-    <div className="space-y-1 text-[13px] text-muted">
+    <div className="space-y-1 text-ui text-muted">
       <p className="flex items-center gap-2" role="status">
         {turn.state === 'queued' ? (
           <Clock size={14} aria-hidden />
@@ -142,23 +142,23 @@ function Running({ item }: { item: TurnItem }) {
         <Ago at={turn.startedAt ?? turn.createdAt} className="text-faint" />
       </p>
       {turn.stranded !== null && <p>{turn.stranded.hint}</p>}
-      {notice !== null && <p className="text-warn">{noticeText(notice)}</p>}
+      {notice !== null && <p className="text-look">{noticeText(notice)}</p>}
     </div>
   );
 }
 
 const ENDS: Readonly<Record<string, { readonly icon: LucideIcon; readonly word: string; readonly ink: string }>> = {
-  failed: { icon: CircleX, word: 'Failed', ink: 'text-bad' },
+  failed: { icon: CircleX, word: 'Failed', ink: 'text-broken' },
   cancelled: { icon: Ban, word: 'Cancelled', ink: 'text-muted' },
-  interrupted: { icon: CirclePause, word: 'Interrupted', ink: 'text-warn' },
+  interrupted: { icon: CirclePause, word: 'Interrupted', ink: 'text-look' },
 };
 
 function Ended({ turn }: { turn: Turn }) {
   const end = ENDS[turn.state];
   return (
-    <footer className="space-y-1 text-xs text-faint tabular-nums">
+    <footer className="space-y-1 text-facts text-faint tabular-nums">
       {end !== undefined && (
-        <div className="flex gap-2 text-[13px]">
+        <div className="flex gap-2 text-ui">
           <end.icon size={15} className={clsx('mt-0.5 shrink-0', end.ink)} aria-hidden />
           <div className="min-w-0">
             <p>
@@ -177,7 +177,7 @@ function Ended({ turn }: { turn: Turn }) {
 function Replaced({ turn, text }: { turn: Turn; text: string }) {
   const [block] = turn.prompt;
   return (
-    <p className="flex items-center gap-2 text-xs text-faint">
+    <p className="flex items-center gap-2 text-facts text-faint">
       <span className="tabular-nums">{turn.n}</span>
       <Ban size={13} className="shrink-0" aria-hidden />
       <span className="shrink-0">{text}</span>
@@ -191,8 +191,8 @@ function Unloaded({ n }: { n: number }) {
   return (
     <div className="mx-auto h-40 max-w-3xl px-4 pb-7" role="status" aria-busy="true" aria-label={`Loading turn ${n}`}>
       <div className="h-10 rounded-lg bg-sunken" />
-      <div className="mt-3 h-4 w-3/4 rounded bg-sunken" />
-      <div className="mt-2 h-4 w-1/2 rounded bg-sunken" />
+      <div className="mt-3 h-4 w-3/4 rounded-sm bg-sunken" />
+      <div className="mt-2 h-4 w-1/2 rounded-sm bg-sunken" />
     </div>
   );
 }

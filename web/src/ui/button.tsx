@@ -5,10 +5,10 @@ import { tip } from './tip.tsx';
 type Look = 'plain' | 'quiet' | 'primary' | 'danger';
 
 const LOOKS: Readonly<Record<Look, string>> = {
-  plain: 'border border-line bg-surface text-ink hover:bg-hover',
+  plain: 'border border-line-strong bg-raised text-ink hover:bg-hover',
   quiet: 'text-muted hover:bg-hover hover:text-ink',
-  primary: 'bg-accent text-on-accent hover:opacity-90',
-  danger: 'border border-line bg-surface text-bad hover:bg-bad-soft',
+  primary: 'bg-ink font-semibold text-on-ink hover:opacity-90',
+  danger: 'border border-line-strong bg-raised text-broken hover:bg-broken-soft',
 };
 
 /** On a touch screen every target is at least 44 px high. */
@@ -21,7 +21,7 @@ interface ButtonProps extends ComponentProps<'button'> {
 }
 
 export function Button({ look = 'plain', small = false, className, type = 'button', ...rest }: ButtonProps) {
-  const size = small ? 'h-7 px-2 text-[13px]' : 'h-8.5 px-3 text-sm';
+  const size = small ? 'h-7 px-2 text-ui' : 'h-8.5 px-3 text-ui';
   return <button type={type} className={clsx(SHAPE, size, LOOKS[look], className)} {...rest} />;
 }
 

@@ -1,6 +1,6 @@
 import type { Session } from 'throughline/client';
 
-const SESSION_COLOURS = 6;
+const SESSION_COLOURS = 4;
 
 /** The colour of a session. `order`: its number in the order in which sessions were opened, from 0. */
 export function sessionColour(order: number): string {

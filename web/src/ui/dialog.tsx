@@ -16,9 +16,9 @@ export interface DialogProps {
 }
 
 const SHAPES = {
-  middle: 'left-1/2 top-[12vh] w-[min(40rem,calc(100vw-2rem))] -translate-x-1/2 max-h-[76vh] rounded-xl',
+  middle: 'left-1/2 top-[12vh] w-[min(40rem,calc(100vw-2rem))] -translate-x-1/2 max-h-[76vh] rounded-lg',
   sheet:
-    'inset-x-0 bottom-0 max-h-[85dvh] rounded-t-xl pb-[env(safe-area-inset-bottom)] sm:inset-y-0 sm:left-auto sm:right-0 sm:max-h-none sm:w-[min(28rem,100vw)] sm:rounded-none',
+    'inset-x-0 bottom-0 max-h-[85dvh] rounded-t-lg pb-[env(safe-area-inset-bottom)] sm:inset-y-0 sm:left-auto sm:right-0 sm:max-h-none sm:w-[min(28rem,100vw)] sm:rounded-none',
 };
 
 export function Dialog({ open, onClose, title, children, shape = 'middle', className }: DialogProps) {
@@ -40,7 +40,7 @@ export function Dialog({ open, onClose, title, children, shape = 'middle', class
           )}
         >
           <div className="flex items-center justify-between gap-2 border-b border-line py-1.5 pl-4 pr-2">
-            <Base.Title className="text-sm font-semibold">{title}</Base.Title>
+            <Base.Title className="text-ui font-semibold">{title}</Base.Title>
             <IconButton label="Close" keys="Escape" small onClick={onClose}>
               <X size={16} />
             </IconButton>
@@ -96,7 +96,7 @@ function Question({ onClose, children, cli, label, otherwise, look, disabled, ru
   };
   return (
     <form
-      className="space-y-3 p-4 text-sm"
+      className="space-y-3 p-4 text-ui"
       onSubmit={(event) => {
         event.preventDefault();
         if (!isBusy && disabled !== true) void confirmed();

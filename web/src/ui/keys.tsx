@@ -14,7 +14,7 @@ export function Keys({ keys }: { keys: string }) {
       {keys.split(/[+ ]/).map((key, index) => (
         <kbd
           key={String(index)}
-          className="rounded border border-line bg-sunken px-1 font-sans text-[11px] leading-4 text-muted"
+          className="rounded-sm border border-line bg-sunken px-1 font-sans text-facts leading-4 text-muted"
         >
           {NAMES[key] ?? key}
         </kbd>

@@ -9,12 +9,12 @@ import { say } from './say.ts';
 export function ErrorNote({ error, cli, children }: { error: unknown; cli?: string; children?: ReactNode }) {
   const { message, hint, code } = describeError(error);
   return (
-    <div role="alert" className="flex gap-2 rounded-md border border-line bg-bad-soft p-3 text-sm">
-      <TriangleAlert size={16} className="mt-0.5 shrink-0 text-bad" aria-hidden />
+    <div role="alert" className="flex gap-2 rounded-md border border-line bg-broken-soft p-3 text-ui">
+      <TriangleAlert size={16} className="mt-0.5 shrink-0 text-broken" aria-hidden />
       <div className="min-w-0 space-y-1">
         <p className="font-medium">
           {message}
-          {code !== null && <span className="ml-2 font-mono text-xs text-muted">{code}</span>}
+          {code !== null && <span className="ml-2 font-mono text-facts text-muted">{code}</span>}
         </p>
         {hint !== null && <p className="text-muted">{hint}</p>}
         {cli !== undefined && <CliLine line={cli} />}
@@ -27,7 +27,7 @@ export function ErrorNote({ error, cli, children }: { error: unknown; cli?: stri
 /** A command, with a button that copies it. */
 export function CliLine({ line }: { line: string }) {
   return (
-    <div className="flex items-center gap-1 rounded border border-line bg-sunken pl-2 font-mono text-xs">
+    <div className="flex items-center gap-1 rounded-sm border border-line bg-sunken pl-2 font-mono text-facts">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard */}
       <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 whitespace-pre">
         {line}
@@ -69,7 +69,7 @@ export function Verbatim({ children, label, className }: { children: ReactNode; 
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
       tabIndex={0}
       className={clsx(
-        'overflow-auto rounded border border-line bg-sunken p-2 font-mono text-xs whitespace-pre-wrap wrap-anywhere',
+        'overflow-auto rounded-sm border border-line bg-sunken p-2 font-mono text-facts whitespace-pre-wrap wrap-anywhere',
         className,
       )}
     >
@@ -97,7 +97,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   return (
     <div className="mx-auto max-w-md px-6 py-16 text-center">
       <p className="font-medium">{title}</p>
-      <div className="mt-1 space-y-3 text-sm text-muted">{children}</div>
+      <div className="mt-1 space-y-3 text-ui text-muted">{children}</div>
     </div>
   );
 }
@@ -114,7 +114,7 @@ export function Skeleton({ lines = 3, afterMs = 150 }: { lines?: number; afterMs
   return (
     <div aria-busy="true" aria-label="Loading" role="status" className="space-y-3 p-4">
       {Array.from({ length: lines }, (_, index) => (
-        <div key={String(index)} className={`h-4 rounded bg-hover ${widths[index % widths.length]}`} />
+        <div key={String(index)} className={`h-4 rounded-sm bg-hover ${widths[index % widths.length]}`} />
       ))}
     </div>
   );

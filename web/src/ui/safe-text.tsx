@@ -21,7 +21,6 @@ export function SafeText({ text, as }: SafeTextProps) {
   );
 }
 
-/** Its colours stay in forced colours: it is what a person must see. */
 function Box({ mark: { name } }: { mark: Mark }) {
   return (
     <mark className="mx-px inline-block rounded-[3px] border-[1.5px] border-look bg-look-soft px-1 font-mono text-facts/4 font-semibold text-look">

@@ -22,15 +22,15 @@ interface Look {
 /** The name and the look of each state. A colour is never the only difference. */
 export const STATES: Readonly<Record<ConversationState, Look>> = {
   asks: { word: 'Asks you', icon: CircleHelp, colour: 'text-accent' },
-  running: { word: 'Running', icon: CirclePlay, colour: 'text-good' },
+  running: { word: 'Running', icon: CirclePlay, colour: 'text-accent' },
   queued: { word: 'Queued', icon: Clock, colour: 'text-muted' },
-  unrestored: { word: 'Not restored', icon: Unlink, colour: 'text-bad' },
-  failed: { word: 'Failed', icon: CircleX, colour: 'text-bad' },
-  interrupted: { word: 'Interrupted', icon: CirclePause, colour: 'text-warn' },
+  unrestored: { word: 'Not restored', icon: Unlink, colour: 'text-broken' },
+  failed: { word: 'Failed', icon: CircleX, colour: 'text-broken' },
+  interrupted: { word: 'Interrupted', icon: CirclePause, colour: 'text-look' },
   idle: { word: 'Idle', icon: Circle, colour: 'text-faint' },
 };
 
-const STRANDED: Look = { word: 'Stranded', icon: Unplug, colour: 'text-warn' };
+const STRANDED: Look = { word: 'Stranded', icon: Unplug, colour: 'text-look' };
 
 interface MarkProps {
   readonly state: ConversationState;

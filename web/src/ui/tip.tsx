@@ -28,7 +28,7 @@ export function Tips() {
         <Tooltip.Positioner anchor={anchor} sideOffset={6} className="pointer-events-none z-50">
           <Tooltip.Popup
             role="tooltip"
-            className="flex max-w-72 items-center gap-2 rounded-md border border-line bg-raised px-2 py-1 text-[13px] text-ink shadow-lg"
+            className="flex max-w-72 items-center gap-2 rounded-md border border-line bg-raised px-2 py-1 text-ui text-ink shadow-lg"
           >
             {text}
             {keys !== undefined && <Keys keys={keys} />}

@@ -34,8 +34,8 @@ export function Queue({ turns }: { turns: readonly Turn[] }) {
     if (from !== to && to >= 0 && to < ids.length) void change(queueOf(moved(ids, from, to)));
   };
   return (
-    <section aria-label="Queued prompts" className="mb-2 text-[13px]">
-      <h3 className="mb-1 text-xs text-muted">
+    <section aria-label="Queued prompts" className="mb-2 text-ui">
+      <h3 className="mb-1 text-facts text-muted">
         {turns.length === 1 ? '1 queued prompt' : `${turns.length} queued prompts`}
         {delayed !== null && `: ${delayed.message}`}
       </h3>
@@ -69,7 +69,7 @@ function ReadTurn({ turn, place }: Pick<QueuedTurnProps, 'turn' | 'place'>) {
   return (
     <li
       aria-label={labelOf(words, place)}
-      className="truncate rounded-md border border-line bg-surface px-2 py-1 pointer-coarse:py-3"
+      className="truncate rounded-md border border-line bg-raised px-2 py-1 pointer-coarse:py-3"
     >
       {words}
     </li>
@@ -121,8 +121,8 @@ function QueuedTurn(props: QueuedTurnProps) {
       onKeyDown={onKey}
       aria-label={labelOf(words, place)}
       className={clsx(
-        'group flex items-center gap-1 rounded-md border bg-surface pl-1',
-        isOver ? 'border-accent' : 'border-line',
+        'group flex items-center gap-1 rounded-md border bg-raised pl-1',
+        isOver ? 'border-ink' : 'border-line',
         isBusy && 'opacity-60',
       )}
     >
@@ -172,7 +172,7 @@ function EditedTurn({ turn, onEdit, onDone }: QueuedTurnProps & { onDone(): void
     onDone();
   };
   return (
-    <li className="rounded-md border border-accent bg-surface p-2">
+    <li className="rounded-md border border-ink bg-raised p-2">
       <textarea
         aria-label={`Edit the queued prompt of turn ${turn.n}`}
         className="max-h-40 w-full resize-none bg-transparent outline-none field-sizing-content"

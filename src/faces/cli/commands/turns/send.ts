@@ -52,12 +52,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--worktree', 'work in a worktree of the git repository there (--cwd, or here), on a branch of its own')
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
     .addOption(restoreOption())
-    .addOption(
-      new Option(
-        '--rung <rung>',
-        'if the session has to be restored, only in this way; none: in any way, whatever the settings prefer',
-      ).choices([...RUNGS, NO_RUNG]),
-    )
+    .addOption(rungOption())
     .option('--rebuild', 'tell the history to a new session now, although the present one could continue')
     .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before the prompt', wholeNumber)
     .option('--last-turns <n>', 'put at most this many turns of history before the prompt', wholeNumber)
@@ -96,6 +91,11 @@ export function define(command: Command, cli: Cli): void {
       'throughline send nightly "Run the checks" --request-id 2026-01-31 --json',
     ],
   });
+}
+
+function rungOption(): Option {
+  const means = 'if the session has to be restored, only in this way; none: in any way, whatever the settings prefer';
+  return new Option('--rung <rung>', means).choices([...RUNGS, NO_RUNG]);
 }
 
 /** Parses `effort=high`. The values true and false become booleans. */
