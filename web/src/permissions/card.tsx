@@ -163,7 +163,7 @@ function AskedView({ asked, warning }: { asked: Asked; warning: string | null })
 
 /** The new content of the files, until the differences can be shown. */
 function NewTexts({ diffs }: Pick<Asked, 'diffs'>) {
-  return diffs.map(({ path, after }) => <Literal key={path} text={after} label={path} />);
+  return diffs.map(({ path, newText }, index) => <Literal key={String(index)} text={newText} label={path} />);
 }
 
 function Literal({ text, label }: { text: string; label: string }) {

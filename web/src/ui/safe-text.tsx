@@ -12,16 +12,17 @@ interface SafeTextProps {
  */
 export function SafeText({ text, as }: SafeTextProps) {
   return (
-    <bdi>
+    <bdi dir={as === 'code' ? 'ltr' : 'auto'}>
       {marksIn(text, as).map((piece, index) => {
         const key = String(index);
-        return typeof piece === 'string' ? <Fragment key={key}>{piece}</Fragment> : <Box key={key} mark={piece} />;
+        return typeof piece === 'string' ? <Fragment key={key}>{piece}</Fragment> : <MarkBox key={key} mark={piece} />;
       })}
     </bdi>
   );
 }
 
-function Box({ mark: { name } }: { mark: Mark }) {
+/** A marked character: its name in a box. */
+export function MarkBox({ mark: { name } }: { mark: Mark }) {
   return (
     <mark className="mx-px inline-block rounded-[3px] border-[1.5px] border-look bg-look-soft px-1 font-mono text-facts/4 font-semibold text-look">
       <bdi>{name}</bdi>
