@@ -35,7 +35,7 @@ import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/p
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseTurnRestore, type TurnRestore } from '../core/restore/restore-settings.ts';
 import { isWorktree } from '../core/sandbox/sandbox-id.ts';
-import type { Permission } from '../core/turn/permission.ts';
+import { checkAnsweredFrom, type Permission } from '../core/turn/permission.ts';
 import { type Hindrance, NO_HINDRANCE, runsAt } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type { EngineSandboxes } from '../ports/engine/sandboxes.ts';
@@ -54,6 +54,7 @@ import type {
   ListOptions,
   PendingPage,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   QueuePage,
   QueueTurn,
@@ -436,9 +437,10 @@ class EmbeddedEngine implements Engine {
     return found.map(toPublicPermission);
   }
 
-  async answer(permission: string, optionId: string) {
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}) {
+    const from = checkAnsweredFrom(options.from);
     await this.#refreshedPermission(permission);
-    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by));
+    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by, from));
   }
 
   // ── copies, search, the rest ──

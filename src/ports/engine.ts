@@ -15,7 +15,7 @@ import type { RestoreOverride, TurnRestore } from '../core/restore/restore-setti
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { Choices, ChoicesChange } from '../core/turn/choices.ts';
 import type { Prompt } from '../core/turn/content.ts';
-import type { Denial } from '../core/turn/permission.ts';
+import type { AnsweredFrom, Denial } from '../core/turn/permission.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Login } from './agent.ts';
@@ -192,7 +192,11 @@ export interface Engine {
   permission(id: string): Promise<PublicPermission>;
   /** Oldest first, a page of 100 or of `limit`; `after` is the id of the last one of the previous page. */
   permissions(filter?: PermissionFilter): Promise<PublicPermission[]>;
-  answer(permission: string, optionId: string): Promise<PublicPermission>;
+  /**
+   * The first answer wins, and is recorded with who gave it and when. `conflict`: another one counted, and the message says which and whose;
+   * or nobody waits for it any more.
+   */
+  answer(permission: string, optionId: string, options?: PermissionAnswer): Promise<PublicPermission>;
 
   /** Copies the history up to a turn into a new conversation. */
   fork(conversation: string, options?: ForkOptions): Promise<PublicConversation>;
@@ -256,6 +260,11 @@ export interface Bounded {
 
 export interface ToldOptions extends Bounded {
   readonly attempt?: number | undefined;
+}
+
+export interface PermissionAnswer {
+  /** From where it is given, to be shown with it: `page`, `phone`, `command_line` or `program`. Left out: not told. */
+  readonly from?: AnsweredFrom | undefined;
 }
 
 export interface PermissionFilter {

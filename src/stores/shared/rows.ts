@@ -161,7 +161,8 @@ export function sessionOf({ no: _, used_seq, ...row }: SessionRow): Session {
 
 export const PERMISSION = `
   SELECT p.no, p.conv, p.turn AS turn_no, c.id AS conversation, t.id AS turn, p.id, p.attempt, p.title,
-    p.tool_call AS "toolCall", p.options, p.state, p.option_id AS "optionId", p.answered_by AS "answeredBy", p.reason,
+    p.tool_call AS "toolCall", p.options, p.state, p.option_id AS "optionId", p.answered_by AS "answeredBy",
+    p.answered_from AS "answeredFrom", p.reason,
     p.asked_at AS "askedAt", p.ended_at AS "endedAt"
   FROM permissions p JOIN conversations c ON c.no = p.conv JOIN turns t ON t.no = p.turn`;
 

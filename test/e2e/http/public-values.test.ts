@@ -104,7 +104,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'sandbox.rested': { id: 'b-1', name: null, reason: 'nobody used it' },
   'sandbox.destroyed': { id: 'b-1', name: null, reason: 'ann asked for it' },
   'permission.asked': { id: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
-  'permission.answered': { id: 'p-1', optionId: 'allow', by: 'ann' },
+  'permission.answered': { id: 'p-1', optionId: 'allow', by: 'ann', from: 'page' },
   'permission.denied': { id: 'p-1', reason: 'nobody can answer here' },
   'permission.withdrawn': { id: 'p-1', reason: 'The turn ended.' },
 };
@@ -122,7 +122,7 @@ const CHANGED: Partial<Record<EventKind, object>> = {
   'sandbox.rested': { sandboxId: 'b-1', name: null, reason: 'nobody used it' },
   'sandbox.destroyed': { sandboxId: 'b-1', name: null, reason: 'ann asked for it' },
   'permission.asked': { permissionId: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
-  'permission.answered': { permissionId: 'p-1', optionId: 'allow', by: 'ann' },
+  'permission.answered': { permissionId: 'p-1', optionId: 'allow', by: 'ann', from: 'page' },
   'permission.denied': { permissionId: 'p-1', reason: 'nobody can answer here' },
   'permission.withdrawn': { permissionId: 'p-1', reason: 'The turn ended.' },
 };
@@ -208,7 +208,15 @@ test('other stored values are published without internal fields, as their schema
   );
   const permission = toPublicPermission({
     ...{ id: 'p-1', conversation: 'c-2', turn: 't-1', attempt: 1, title: 'May I?', toolCall: {}, options: OPTIONS },
-    ...{ state: 'answered', optionId: 'allow', answeredBy: 'ann', reason: null, askedAt: 1, endedAt: 2 },
+    ...{
+      state: 'answered',
+      optionId: 'allow',
+      answeredBy: 'ann',
+      answeredFrom: 'phone',
+      reason: null,
+      askedAt: 1,
+      endedAt: 2,
+    },
   });
   expect(conversation.parent).toEqual({ conversationId: 'c-1', n: 2 });
   expect(sessions.map(({ id, parent }) => [id, parent])).toEqual([
