@@ -96,7 +96,6 @@ function Turns({ last }: { last: number }) {
     hasArrived();
     setHeld(true);
   });
-  const framed = useFramed(target);
   const isAway = useScrolling(scroller, {
     onEnd: () => !isArriving.current && setHeld(false),
     onResized: (wasAtEnd) => wasAtEnd && !isHeld && toEnd(),
@@ -107,8 +106,7 @@ function Turns({ last }: { last: number }) {
   useCurrent(virtualizer, scroller, last);
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
-      <LossBanner />
-      <NoSuchTurn target={target} last={last} />
+      <Notices target={target} last={last} />
       <div
         ref={scroller}
         className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
@@ -122,12 +120,22 @@ function Turns({ last }: { last: number }) {
         onPointerDown={hasArrived}
         onKeyDown={hasArrived}
       >
-        <Rows list={virtualizer} last={last} target={framed} />
+        <Rows list={virtualizer} last={last} target={target} />
       </div>
       {finding.request && <FindBar request={finding.request} scroller={scroller} onClose={finding.close} />}
       {isAway && <ToEnd onClick={toEnd} />}
       <TurnMenu />
     </div>
+  );
+}
+
+/** Above the turns: what the session does not know, and what the address names in vain. */
+function Notices({ target, last }: { target: Target; last: number }) {
+  return (
+    <>
+      <LossBanner />
+      <NoSuchTurn target={target} last={last} />
+    </>
   );
 }
 
@@ -173,7 +181,8 @@ interface RowProps {
   readonly list: List;
 }
 
-function Rows({ list, last, target }: { list: List; last: number; target: Target }) {
+function Rows({ list, last, target: asked }: { list: List; last: number; target: Target }) {
+  const target = useFramed(asked);
   return (
     <div className="relative w-full" style={{ height: list.getTotalSize() }}>
       {list.getVirtualItems().map(({ key, index, start }) => (
