@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { pageServer, waitForRender } from './harness.ts';
+import { showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -99,8 +100,8 @@ server.test(
     await page.getByRole('article', { name: 'Turn 1', exact: true }).waitFor();
     await expandAll(page);
     await expectNothingRan(page, 'first turn');
-    for (const tab of ['Lineage', 'Raw']) {
-      await page.getByRole('tab', { name: tab }).click();
+    for (const tab of ['Sessions', 'Raw'] as const) {
+      await showPanel(page, tab);
       await page
         .getByRole('tabpanel')
         .getByText(tab === 'Raw' ? 'turn.ended' : /osprey/)
