@@ -1,6 +1,6 @@
 import { DIFF_BEGINS } from '../../../src/core/turn/record.ts';
 
-/** What a tool printed and changed, in order. */
+/** What a tool printed (as it came, with the sequences of terminals) and changed, in order. */
 export type OutputPiece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'diff'; readonly path: string; readonly lines: readonly DiffLine[] };
@@ -13,15 +13,11 @@ interface DiffLine {
 }
 
 const HEADING = new RegExp(`^\\${DIFF_BEGINS}(.*), line (\\d+)\\]$`);
-/** Colours and cursor movements of terminals. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what they begin with
-const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
-
 export function piecesOf(output: string): OutputPiece[] {
   const pieces: OutputPiece[] = [];
   let text: string[] = [];
   const flush = () => {
-    if (text.some((line) => line !== '')) pieces.push({ kind: 'text', text: text.join('\n').replace(TERMINAL, '') });
+    if (text.some((line) => line !== '')) pieces.push({ kind: 'text', text: text.join('\n') });
     text = [];
   };
   const lines = output.split('\n');
