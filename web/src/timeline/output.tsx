@@ -1,5 +1,6 @@
 import { clsx } from 'clsx';
 import { useMemo } from 'react';
+import { MoreButton } from '../ui/more-button.tsx';
 import { CopyButton } from '../ui/notes.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { useRest } from './find.ts';
@@ -47,30 +48,17 @@ export function Output({ text, command = null, isEnd = false }: OutputProps) {
           </span>
         )}
         {earlier > 0 && (
-          <More
+          <MoreButton
             onClick={showWhole}
-          >{`${earlier.toLocaleString('en')} earlier ${earlier === 1 ? 'line' : 'lines'}`}</More>
+          >{`${earlier.toLocaleString('en')} earlier ${earlier === 1 ? 'line' : 'lines'}`}</MoreButton>
         )}
         <span className="text-muted">{shown.map(row)}</span>
-        {left > 0 && <More onClick={showWhole}>{`${left.toLocaleString('en')} more characters`}</More>}
+        {left > 0 && <MoreButton onClick={showWhole}>{`${left.toLocaleString('en')} more characters`}</MoreButton>}
       </pre>
       <span className="absolute top-0.5 right-0.5 rounded-sm bg-sunken opacity-0 group-hover/output:opacity-100 focus-within:opacity-100 pointer-coarse:opacity-100">
         <CopyButton text={lines.map(plain).join('\n')} label="Copy the output" />
       </span>
     </div>
-  );
-}
-
-function More({ onClick, children }: { onClick(): void; children: string }) {
-  return (
-    <button
-      type="button"
-      data-opens
-      onClick={onClick}
-      className="block py-0.5 font-sans text-facts text-ink underline decoration-control underline-offset-3 pointer-coarse:min-h-11"
-    >
-      {children}
-    </button>
   );
 }
 

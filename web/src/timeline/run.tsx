@@ -46,7 +46,7 @@ export const RunView = memo(function RunView({ steps, n, isRunning, isLast }: Ru
   );
 }, isSameRun);
 
-/** The steps are grouped anew with every word of the answer. */
+/** The steps are grouped again with every word of the answer. */
 function isSameRun(before: RunViewProps, now: RunViewProps): boolean {
   const isSame = before.n === now.n && before.isRunning === now.isRunning && before.isLast === now.isLast;
   return (
