@@ -29,7 +29,7 @@ server.test(
     const conversation = (await server.tl()).conversation(randomUUID(), { agent: 'scripted' });
     const { id } = await conversation.ensure();
     const page = await open(`/c/${id}`);
-    await page.getByText('No turns yet.').waitFor();
+    await page.getByRole('textbox', { name: 'Prompt', exact: true }).waitFor();
     const heard = await listen(page);
     const answered = 'polite: Turn 1 is answered.';
     await conversation.ask('/stream 30 5');

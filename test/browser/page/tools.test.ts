@@ -38,7 +38,9 @@ server.test('a run of tools is one line, which opens to a row for each', async (
     tool('search', 'transfer(', { output: 'a.ts:1:x\nb.ts:2:x' }),
     tool('execute', 'npm test', { ms: 46_000, output: 'all pass' }),
     { type: 'text', text: 'Between.' },
-    tool('edit', 'src/a.ts', { output: '[diff src/a.ts, line 1]\n-a\n+b\n+c' }),
+    tool('edit', 'src/a.ts', {
+      diffs: [{ path: 'src/a.ts', oldText: 'a\n', newText: 'b\nc\n', lines: [1, 1] }],
+    }),
     tool('execute', 'npm test', { status: 'unknown' }),
   );
   const page = await open(path);
@@ -72,6 +74,14 @@ server.test('a tool that is alone is its own line', async ({ open }) => {
   await line.click();
   await turn(page, 1).getByText('No output was recorded.').waitFor();
   expect(await turn(page, 1).getByRole('listitem').count()).toBe(0);
+});
+
+server.test('a changed file is shown in its place', async ({ open }) => {
+  const diffs = [{ path: 'src/a.ts', oldText: 'a\n', newText: 'b\nc\n', lines: [1, 1] }];
+  const page = await open(await conversationOf(tool('edit', 'src/a.ts', { diffs }), { type: 'text', text: 'Done.' }));
+  const change = turn(page, 1).getByRole('region', { name: 'Changes in src/a.ts' });
+  await change.getByText('+2').waitFor();
+  expect(await turn(page, 1).locator('button[aria-expanded]:not([aria-haspopup])').count()).toBe(0);
 });
 
 server.test('a failed command is open, with its last lines', async ({ open }) => {

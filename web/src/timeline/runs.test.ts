@@ -105,8 +105,9 @@ test.each<readonly [string, Run['steps'], string]>([
 });
 
 test('lines and time are those of all tools', () => {
-  const edit = (output: string, ms: number) => tool('edit', { output, ms });
-  const steps = [edit('[diff a, line 1]\n-x\n+y\n+z', 1_000), edit('[diff b, line 1]\n+x', 500), tool('read')];
+  const edit = (oldText: string, newText: string, ms: number) =>
+    tool('edit', { diffs: [{ path: 'a', oldText, newText, lines: [1, 1] }], ms });
+  const steps = [edit('x\n', 'y\nz\n', 1_000), edit('', 'x\n', 500), tool('read')];
   expect(wordsOf(steps, false)).toMatchObject({ lines: { added: 3, removed: 1 }, ms: 1_500 });
   expect(wordsOf([tool('read')], false)).toMatchObject({ lines: null, ms: null });
 });

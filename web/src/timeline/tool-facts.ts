@@ -1,8 +1,8 @@
 import { isObject } from '../../../src/core/turn/content.ts';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
 import { isShortened } from '../../../src/core/turn/shorten.ts';
+import { changedLines } from '../diff/tool-changes.ts';
 import { doingOf } from './tool-kinds.ts';
-import { changeOf, piecesOf } from './tool-output.ts';
 
 /** What the row of a tool says at its right. Only what was reported: nothing is guessed from an output that was shortened. */
 export interface ToolFact {
@@ -27,7 +27,7 @@ export function factOf(tool: ToolPart): ToolFact {
 
 function readFact(tool: ToolPart): ToolFact {
   const output = tool.output ?? '';
-  const lines = output === '' ? null : changeOf(piecesOf(output));
+  const lines = changedLines(tool);
   switch (doingOf(tool)) {
     case 'read':
       return { ...NO_FACT, lines, words: tool.status === 'failed' ? null : rangeOf(tool.input, output) };

@@ -12,8 +12,9 @@ import {
   Wrench,
 } from 'lucide-react';
 import { memo, useMemo } from 'react';
-import { quotedPath } from '../../../src/core/input/visible.ts';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
+import { changedFiles, outputBeside } from '../diff/tool-changes.ts';
+import { ToolDiffs } from '../diff/tool-diffs.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { duration } from '../ui/time.tsx';
 import { commandIn, toolText, useFold } from './find.ts';
@@ -21,7 +22,6 @@ import { Output } from './output.tsx';
 import { WORDS } from './runs.ts';
 import { factOf } from './tool-facts.ts';
 import { type Doing, doingOf } from './tool-kinds.ts';
-import { type OutputPiece, piecesOf } from './tool-output.ts';
 import { toolState } from './turn-words.ts';
 import { ChangedLines, WorkLine } from './work-line.tsx';
 
@@ -52,6 +52,7 @@ export const ToolRow = memo(function ToolRow({ tool, n, isRunning, isAlone = fal
   const isFailedCommand = doing === 'command' && tool.status === 'failed';
   const [isShown, toggle] = useFold(n, () => toolText(tool), isFailedCommand);
   const Icon = ICONS[doing];
+  if (isAlone && isSmallChange(tool)) return <ToolDiffs tool={tool} />;
   const isGoing = toolState(tool.status, isRunning) === 'running';
   const word = isGoing ? WORDS[doing].does : WORDS[doing].did;
   const target = (
@@ -86,6 +87,14 @@ export const ToolRow = memo(function ToolRow({ tool, n, isRunning, isAlone = fal
   );
 });
 
+/** A longer change is opened on request. */
+const MOST_ROWS_IN_PLACE = 60;
+
+function isSmallChange(tool: ToolPart): boolean {
+  const rows = changedFiles(tool).reduce((sum, { diff }) => sum + diff.rows.length, 0);
+  return tool.status === 'completed' && rows > 0 && rows <= MOST_ROWS_IN_PLACE;
+}
+
 /** What a tool worked on, or its name. */
 export function targetOf(tool: ToolPart): string {
   const { name, target } = tool;
@@ -113,20 +122,16 @@ function Facts({ tool, isRunning }: { tool: ToolPart; isRunning: boolean }) {
 
 /** `isEnd`: the end of the output matters, because it says what failed. */
 function Opened({ tool, isEnd }: { tool: ToolPart; isEnd: boolean }) {
-  const pieces = useMemo(() => (tool.output === null ? [] : piecesOf(tool.output)), [tool.output]);
   // The whole command; the target may be only its beginning.
   const command = doingOf(tool) === 'command' ? (commandIn(tool.input) ?? tool.target) : null;
+  const printed = useMemo(() => outputBeside(tool), [tool]);
   return (
     <div className="mt-1 mb-2 space-y-2 pl-5.5">
-      {pieces.map((piece: OutputPiece, index) =>
-        piece.kind === 'diff' ? (
-          <Diff key={String(index)} piece={piece} />
-        ) : (
-          <Output key={String(index)} text={piece.text} command={index === 0 ? command : null} isEnd={isEnd} />
-        ),
+      <ToolDiffs tool={tool} />
+      {(printed !== null || command !== null) && <Output text={printed ?? ''} command={command} isEnd={isEnd} />}
+      {printed === null && command === null && tool.diffs === undefined && (
+        <p className="text-facts text-muted">No output was recorded.</p>
       )}
-      {pieces.length === 0 && command !== null && <Output text="" command={command} />}
-      {pieces.length === 0 && command === null && <p className="text-facts text-muted">No output was recorded.</p>}
       {tool.input !== null && command === null && (
         <details className="text-facts text-muted">
           <summary className="cursor-pointer pointer-coarse:py-3.5">Input</summary>
@@ -134,36 +139,5 @@ function Opened({ tool, isEnd }: { tool: ToolPart; isEnd: boolean }) {
         </details>
       )}
     </div>
-  );
-}
-
-function Diff({ piece: { path: raw, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
-  const path = quotedPath(raw);
-  return (
-    <figure className="overflow-hidden rounded-sm border border-line">
-      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-facts break-all">
-        <SafeText text={path} as="code" />
-      </figcaption>
-      <section
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
-        tabIndex={0}
-        aria-label={`Changes in ${path}`}
-        className="max-h-96 overflow-auto font-mono text-facts leading-5"
-      >
-        {lines.map(({ sign, text, number }, index) => (
-          <div
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a diff never move
-            key={index}
-            className={clsx('flex w-max min-w-full whitespace-pre', sign === '+' ? 'bg-add-soft' : 'bg-del-soft')}
-          >
-            <span className="w-10 shrink-0 pr-2 text-right text-faint tabular-nums select-none">{number}</span>
-            <span className="w-4 shrink-0 select-none">{sign === '-' ? '−' : sign}</span>
-            <span className="pr-2">
-              <SafeText text={text} as="code" />
-            </span>
-          </div>
-        ))}
-      </section>
-    </figure>
   );
 }
