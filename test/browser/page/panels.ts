@@ -8,10 +8,10 @@ const MORE: readonly PanelTab[] = ['Usage', 'Raw'];
 
 /** Shows a tab of the panel. */
 export async function showPanel(page: Page, tab: PanelTab): Promise<void> {
-  await page.getByRole('button', { name: /^(Show|Hide) the panel$/ }).waitFor();
   const show = page.getByRole('button', { name: 'Show the panel' });
-  if ((await page.getByRole('tab').count()) === 0) await show.click();
-  await page.getByRole('tab').first().waitFor();
+  const tabs = page.getByRole('tab');
+  await show.or(tabs).first().waitFor();
+  if ((await tabs.count()) === 0) await show.click();
   if (!MORE.includes(tab)) return page.getByRole('tab', { name: tab }).click();
   await page.getByRole('button', { name: 'More about the conversation' }).click();
   await page.getByRole('menuitem', { name: tab }).click();

@@ -191,7 +191,16 @@ test('other stored values are published without internal fields, as their schema
   const session: Session = {
     ...{ ref: 'r-2', id: 's-2', conversation: 'c-2', agent: 'claude', origin: 'rotated', parent: 'r-1', watermark: 4 },
     ...{ dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 2, state: 'live', position: '4711:abc', mirrored: 12 },
-    ...{ memo: 'm', unread: false, process: SENT.process, turns: 1, usage: NO_USAGE, openedAt: 1, usedAt: 2 },
+    ...{
+      memo: 'm',
+      context: { used: 5, size: 9 },
+      unread: false,
+      process: SENT.process,
+      turns: 1,
+      usage: NO_USAGE,
+      openedAt: 1,
+      usedAt: 2,
+    },
   };
   const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);
   const lock = {
