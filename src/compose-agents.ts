@@ -25,6 +25,7 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
   const { settings, home } = setup;
   const isSet = Object.keys(settings.agents).length > 0;
   const make = async (name: string, value: AgentSettings) => {
+    if (value.wrong !== undefined) throw value.wrong;
     const credentials = credentialsOf(name, value.credentials, { base: setup.base, given: more.credentials });
     const agent = await MAKE_AGENT[value.adapter](name, value, { ...setup, ours: environmentFor(credentials) });
     return credentials === null ? agent : withCredentials(agent, credentials);
@@ -271,9 +272,10 @@ export async function sessionsOfAgent(options: SetupOptions, name: string, cwd: 
 /** The agents of the settings by name, with absolute paths. */
 export function agentsInSettings(options: SetupOptions): Record<string, AgentSettings> {
   const setup = readSetup(options);
-  const absolute = ({ credentials, ...given }: AgentSettings) => ({
+  const absolute = ({ credentials, wrong, ...given }: AgentSettings) => ({
     ...{ adapter: given.adapter, ...programSettings(given, setup) },
     ...(credentials && { credentials: absoluteSources(credentials, setup.base) }),
+    ...(wrong && { wrong: inFile(setup.file, wrong) }),
   });
   return Object.fromEntries(Object.entries(setup.settings.agents).map(([name, given]) => [name, absolute(given)]));
 }

@@ -226,17 +226,19 @@ test('invalid settings are refused with the name of the setting', async () => {
   });
 });
 
-test('a wrong option of one agent concerns only those who use that agent', async () => {
+test.each<[string, object, RegExp]>([
+  ['an option', { options: { permisionMode: 'plan' } }, /"agents\.x\.options\.permisionMode" is not known/],
+  ['a key beside the options', { agent: 'claude' }, /"agents\.x\.agent" is not known/],
+  ['a value', { command: 'claude' }, /"agents\.x\.command" must be a list/],
+])('%s of one agent that is wrong concerns only those who use that agent', async (what, mistake, says) => {
   const file = join(home.path, 'one-wrong.json');
-  const agents = {
-    scripted: { adapter: 'scripted' },
-    x: { adapter: 'claude-sdk', options: { permisionMode: 'plan' } },
-  };
+  const agents = { scripted: { adapter: 'scripted' }, x: { adapter: 'claude-sdk', ...mistake } };
   writeFileSync(file, JSON.stringify({ defaultAgent: 'scripted', agents }));
-  const wrong = /"agents\.x\.options\.permisionMode" is not known.*one-wrong\.json/;
-  expect(await home.here.ok('send', 'one-wrong', 'Hello.', '--config', file)).toBe('Noted: Hello.\n');
+  const wrong = new RegExp(`${says.source}.*one-wrong\\.json`);
+  expect(await home.here.ok('send', what, 'Hello.', '--config', file)).toBe('Noted: Hello.\n');
   expect(await home.here.ok('agents', '--config', file)).toMatch(wrong);
-  const named = await home.here.run('send', 'one-wrong', 'Hello.', '--agent', 'x', '--config', file);
+  expect((await home.here.run('doctor', '--config', file)).stdout).toMatch(says);
+  const named = await home.here.run('send', what, 'Hello.', '--agent', 'x', '--config', file);
   expect(named).toMatchObject({ code: 2, stderr: expect.stringMatching(wrong) });
 });
 
