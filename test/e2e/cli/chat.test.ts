@@ -373,8 +373,9 @@ else
       expect(chatted).not.toMatch(/\u001b\[(?:2J|6n|H)/);
       // The name of a tool is written out in full, with its control characters as marks.
       const marked = '[U+001B · control character]';
-      expect(chatted).toContain(`wr${marked}[2Jite no${marked}]0;pwned`);
-      expect(chatted.replaceAll(`${marked}]0;pwned`, '')).not.toContain('pwned');
+      const words = chatted.replaceAll(allowed, '');
+      expect(words).toContain(`wr${marked}[2Jite no${marked}]0;pwned`);
+      expect(words.replaceAll(`${marked}]0;pwned`, '')).not.toContain('pwned');
     });
   });
 
