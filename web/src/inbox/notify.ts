@@ -12,13 +12,17 @@ export interface Notice {
   readonly title: string;
   readonly body: string;
   readonly path: string;
+  /** A person is needed; otherwise something has ended. */
+  readonly isNeed: boolean;
 }
 
 /** What is new in the inbox: what needs a person now, and what has ended. */
 export function noticesOf(before: InboxSections, now: InboxSections): Notice[] {
   const waited = new Set(before.needs.map((need) => needNotice(need).id));
   const waits = now.needs.map(needNotice).filter(({ id }) => !waited.has(id));
-  const ran = new Set(before.running.map(({ id }) => id));
+  // A turn may end at once after its question was answered.
+  const asked = before.needs.flatMap((need) => (need.kind === 'permission' ? need.permission.conversationId : []));
+  const ran = new Set([...before.running.map(({ id }) => id), ...asked]);
   const ended = [...now.changed, ...now.resting].filter(({ id }) => ran.has(id));
   return [...waits, ...ended.map(endNotice)];
 }
@@ -27,26 +31,33 @@ function needNotice(need: Need): Notice {
   if (need.kind === 'permission') {
     const { permission, conversation } = need;
     const title = conversation === null ? 'An agent asks you' : `${nameOf(conversation)} asks you`;
-    return { id: permission.id, title, body: permission.title, path: `/c/${permission.conversationId}` };
+    return { id: permission.id, title, body: permission.title, path: `/c/${permission.conversationId}`, isNeed: true };
   }
   if (need.kind === 'task') {
     const { id, name, goal, progress } = need.task;
     const body = progress.decision?.reason ?? '';
-    return { id: `${id} ${progress.round}`, title: `Task ${name ?? goal} asks you`, body, path: `/tasks/${id}` };
+    const path = `/tasks/${id}`;
+    return { id: `${id} ${progress.round}`, title: `Task ${name ?? goal} asks you`, body, path, isNeed: true };
   }
   const { id, lastSeq, stranded } = need.conversation;
   const [what, body] =
     need.kind === 'stranded'
       ? ['is stranded', stranded?.message ?? '']
       : ['was not restored', 'Its context could not be restored. Nothing was sent.'];
-  return { id: `${id} ${lastSeq}`, title: `${nameOf(need.conversation)} ${what}`, body, path: `/c/${id}` };
+  return {
+    id: `${id} ${lastSeq}`,
+    title: `${nameOf(need.conversation)} ${what}`,
+    body,
+    path: `/c/${id}`,
+    isNeed: true,
+  };
 }
 
 const ENDS: Readonly<Record<string, string>> = { idle: 'is done', failed: 'failed', interrupted: 'was interrupted' };
 
 function endNotice(row: Conversation): Notice {
   const title = `${nameOf(row)} ${ENDS[row.state] ?? 'has ended'}`;
-  return { id: `${row.id} ${row.lastSeq}`, title, body: row.lastAgent ?? '', path: `/c/${row.id}` };
+  return { id: `${row.id} ${row.lastSeq}`, title, body: row.lastAgent ?? '', path: `/c/${row.id}`, isNeed: false };
 }
 
 const WANTED = 'notify';

@@ -1,6 +1,8 @@
 import { Activity, Inbox as InboxIcon, ListChecks, MessageSquare, X } from 'lucide-react';
 import { Suspense, useDeferredValue, useEffect, useRef, useState } from 'react';
 import { Link, Route, Switch, useLocation, useRoute } from 'wouter';
+import { LiveRegions } from '../announce/live-regions.tsx';
+import { useInboxNews } from '../announce/use-news.ts';
 import { useFreeDrafts } from '../data/drafts/free.ts';
 import { useKeepList, useList } from '../data/list.ts';
 import { useKeepNeeds } from '../data/needs.ts';
@@ -58,6 +60,7 @@ export function Shell() {
       </Dialog>
       <Overlays />
       <Toasts />
+      <LiveRegions />
       <Attention />
     </div>
   );
@@ -140,6 +143,7 @@ function useAttention(): void {
   const row = useList(({ known }) => known.get(place?.id ?? ''));
   const isReady = useList(({ phase }) => phase === 'ready');
   useNotifications(inbox, isReady, go);
+  useInboxNews(inbox, isReady, place?.id ?? null);
   useEffect(() => {
     const name = place === null || row === undefined ? null : nameOf(row);
     document.title = titleOf(inbox.needs.length, name);
