@@ -1,7 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide-react';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import type { Turn } from 'throughline/client';
 import { useLocation } from 'wouter';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
@@ -29,7 +29,10 @@ export function Turns() {
   const outline = useConversation((state) => state.outline);
   const error = useConversation((state) => state.outlineError);
   const last = useConversation((state) => state.last);
+  // After a switch the conversation is painted first.
+  const isPainted = useDeferredValue(true, false);
   if (outline === null) return error === null ? <Skeleton lines={8} /> : <ErrorNote error={error} />;
+  if (!isPainted) return null;
   if (last === 0) return <Empty title="No turns yet." />;
   return <List />;
 }
