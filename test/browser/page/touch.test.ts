@@ -24,6 +24,8 @@ server.test(
       agent: 'scripted',
       maxIterations: 1,
     });
+    await tl.conversation('aside', { title: 'Aside' }).ensure();
+    await tl.conversation('aside').arrange({ putAway: true });
     const { id } = await conversation.get();
     allow(/status of 404/);
     const page = await open('/');
@@ -31,21 +33,19 @@ server.test(
     const dialog = (name: string) => page.getByRole('dialog', { name });
     const afterTap = (name: string | RegExp, ready: () => Promise<unknown>) => () => button(name).tap().then(ready);
     const panel = (tab: string) => async () => {
-      if ((await page.getByRole('tab').count()) === 0) await button('Show the panel').tap();
+      if ((await page.getByRole('tab').count()) === 0) {
+        await button('Conversation actions').tap();
+        await page.getByRole('menuitem', { name: 'Show the panel' }).tap();
+      }
       await page.getByRole('tab', { name: tab }).tap();
       await page.getByRole('tabpanel').locator('svg, li, table, p').first().waitFor();
     };
     // Without a path, something opens over the route before.
     const views: [path: string, ready: () => Promise<unknown>][] = [
       ['/', () => page.getByRole('region', { name: 'Needs you' }).waitFor()],
-      [
-        '',
-        afterTap('Conversations', () =>
-          dialog('Conversations')
-            .getByRole('link', { name: /Touched/ })
-            .waitFor(),
-        ),
-      ],
+      ['/all', () => page.getByRole('link', { name: /Touched/ }).waitFor()],
+      ['', afterTap('Search', () => page.getByRole('textbox', { name: 'Search all conversations' }).waitFor())],
+      ['/put-away', () => page.getByRole('button', { name: 'Bring back' }).waitFor()],
       [`/c/${id}`, () => page.getByRole('region', { name: /^Permission: / }).waitFor()],
       ['', afterTap('Conversation actions', () => page.getByRole('menuitem').first().waitFor())],
       [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
