@@ -208,6 +208,8 @@ export interface ShownConversation {
 export interface Conversation extends ShownConversation {
   readonly sandbox: string;
   readonly place: string;
+  /** The directory that `cwd` counts to in a list, if it is another one: `cwd` is in a linked worktree of its repository. Null: none. */
+  readonly project: string | null;
   readonly parent: Parent | null;
 }
 

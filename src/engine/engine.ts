@@ -18,6 +18,7 @@ import { checkEventNumber, checkHead } from '../core/event.ts';
 import {
   checkAfter,
   checkBefore,
+  checkDirectories,
   checkLimit,
   checkMatch,
   checkRange,
@@ -34,7 +35,7 @@ import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/p
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseTurnRestore, type TurnRestore } from '../core/restore/restore-settings.ts';
 import { isWorktree } from '../core/sandbox/sandbox-id.ts';
-import type { Permission } from '../core/turn/permission.ts';
+import { checkAnsweredFrom, type Permission } from '../core/turn/permission.ts';
 import { type Hindrance, NO_HINDRANCE, runsAt } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type { EngineSandboxes } from '../ports/engine/sandboxes.ts';
@@ -42,6 +43,7 @@ import type {
   AnswerOptions,
   Bounded,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Erased,
   EraseOptions,
@@ -52,6 +54,7 @@ import type {
   ListOptions,
   PendingPage,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   QueuePage,
   QueueTurn,
@@ -373,6 +376,15 @@ class EmbeddedEngine implements Engine {
     return this.#parts.sandboxes.files(sandbox, { cwd, match });
   }
 
+  async directories(options: DirectoryOptions = {}) {
+    const { sandboxes } = this.#parts;
+    const { path = null, hidden = false } = checkDirectories(options);
+    if (sandboxes.directories !== undefined) return sandboxes.directories({ path, hidden });
+    throw new ThroughlineError('refused', 'Directories cannot be chosen here: conversations work on other machines.', {
+      hint: 'Leave the directory out, or give its whole path there.',
+    });
+  }
+
   async #withDirectory(conversation: string) {
     const found = await this.#find(conversation);
     const { place } = this.#parts.sandboxes;
@@ -425,9 +437,10 @@ class EmbeddedEngine implements Engine {
     return found.map(toPublicPermission);
   }
 
-  async answer(permission: string, optionId: string) {
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}) {
+    const from = checkAnsweredFrom(options.from);
     await this.#refreshedPermission(permission);
-    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by));
+    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by, from));
   }
 
   // ── copies, search, the rest ──

@@ -20,6 +20,7 @@ export const ROUTES = {
   keepChanges: { method: 'POST', path: '/conversations/{conversation}/changes/keep' },
   discardChanges: { method: 'POST', path: '/conversations/{conversation}/changes/discard' },
   listFiles: { method: 'GET', path: '/conversations/{conversation}/files' },
+  listDirectories: { method: 'GET', path: '/directories' },
   sandboxOf: { method: 'GET', path: '/conversations/{conversation}/sandbox' },
   fork: { method: 'POST', path: '/conversations/{conversation}/fork' },
   exportConversation: { method: 'GET', path: '/conversations/{conversation}/export' },

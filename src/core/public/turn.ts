@@ -159,9 +159,9 @@ export function toPublicSent({ attempt, rung, delivered, at }: Sent): PublicSent
 
 export function toPublicPermission(stored: Permission): PublicPermission {
   const { id, conversation, turn, attempt, title, toolCall, options } = stored;
-  const { state, optionId, answeredBy, reason, askedAt, endedAt } = stored;
+  const { state, optionId, answeredBy, answeredFrom, reason, askedAt, endedAt } = stored;
   return {
     ...{ id, conversationId: conversation, turnId: turn, attempt, title, toolCall, options },
-    ...{ state, optionId, answeredBy, reason, askedAt, endedAt },
+    ...{ state, optionId, answeredBy, answeredFrom, reason, askedAt, endedAt },
   };
 }

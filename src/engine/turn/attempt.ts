@@ -6,7 +6,7 @@ import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts'
 import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
 import { whenTooLong } from '../../core/restore/restore-settings.ts';
-import { aside } from '../../core/restore/session.ts';
+import { aside, type ContextUse } from '../../core/restore/session.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { choicesOf } from '../../core/turn/choices.ts';
 import type { Prompt } from '../../core/turn/content.ts';
@@ -62,6 +62,8 @@ export interface AttemptResult {
   readonly parts: readonly RecordPart[];
   /** What the agent replaced by a summary of its own; null: nothing. */
   readonly condensed: Condensed | null;
+  /** How full its context is, as the agent last reported it; null: it has not. */
+  readonly context: ContextUse | null;
   readonly title: string | null;
   /** How much of the session's transcript file was mirrored before. */
   readonly mirrored: number;
@@ -333,6 +335,7 @@ class Attempt {
       again: outcome.kind === 'failed' && outcome.again,
       parts: parts.parts(),
       condensed: parts.condensed,
+      context: parts.context,
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#isCostUnknown(outcome) ? withUnknownCost(this.#usage) : this.#usage,

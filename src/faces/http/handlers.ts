@@ -74,6 +74,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { discarded: params.conversation };
   },
   listFiles: ({ engine, params, query }) => engine.files(params.conversation, query),
+  listDirectories: ({ engine, query }) => engine.directories(query),
   async fork({ engine, principal, params, body }) {
     checkMachine(principal, body);
     return engine.fork(params.conversation, body);
@@ -127,7 +128,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { permissions: await engine.permissions(query) };
   },
   getPermission: ({ engine, params }) => engine.permission(params.permission),
-  answer: ({ engine, params, body }) => engine.answer(params.permission, body.optionId),
+  answer: ({ engine, params, body }) => engine.answer(params.permission, body.optionId, { from: body.from }),
 
   async listEvents({ engine, params, query }) {
     return { events: await engine.events(params.conversation, query) };

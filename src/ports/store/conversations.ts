@@ -100,6 +100,8 @@ export interface NewConversation
   readonly title: string | null;
   /** Null or left out: none of its own. */
   readonly limitPerDay?: Budget | null;
+  /** Null or left out: `cwd` itself. */
+  readonly project?: string | null;
   /** Left out: nothing is chosen. */
   readonly choices?: KeptChoices;
 }

@@ -3,7 +3,7 @@ import { After, Before, ConversationStates, Cursor, Flag, Limit, TimeText, TurnN
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { BudgetInput, Config, Count, Id, RestoreOverride, TurnRestore } from '../values/common.ts';
-import { Changes, Conversation, Erased, Files, Kept, Summary } from '../values/conversation.ts';
+import { Changes, Conversation, Directories, Erased, Files, Kept, Summary } from '../values/conversation.ts';
 import { ConversationEvent } from '../values/event.ts';
 import { ExportedConversation } from '../values/portable.ts';
 import { ConversationView } from '../values/rest.ts';
@@ -201,6 +201,16 @@ export const conversations = {
     scope: 'prompt',
     query: z.strictObject({ match: optional(z.string().max(512)) }),
     answer: Files,
+  },
+  listDirectories: {
+    summary:
+      'Lists the directories in `path` that may be chosen for a conversation: below the roots that the settings name ' +
+      '(`sandbox.directories`; left out: the home of whoever runs the server), the first of which is listed without `path`. `hidden`: also ' +
+      'those whose name begins with a dot. Links are not followed out of the roots. 422: `path` is outside of them, or conversations ' +
+      'work on other machines.',
+    scope: 'admin',
+    query: z.strictObject({ path: optional(z.string().max(4096)), hidden: optional(Flag) }),
+    answer: Directories,
   },
   fork: {
     summary: 'Copies a conversation up to a turn into a new one; `turn` left out: up to the last one.',

@@ -17,6 +17,7 @@ type Need = Scope | 'token' | 'read+admin' | 'operator';
 /** What each operation needs. Written independently of the server's own table, so that a mistake there is found. */
 const NEEDS: Readonly<Record<OperationName, Need>> = {
   ...{ listConversations: 'read', ensureConversation: 'prompt', getConversation: 'read', changeConversation: 'prompt' },
+  listDirectories: 'admin',
   ...{
     eraseConversation: 'admin',
     moveConversation: 'admin',

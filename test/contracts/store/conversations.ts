@@ -33,7 +33,15 @@ export function conversations(world: World): void {
   test('a conversation is created with everything that the caller set, and its first event shows it', async () => {
     const { store } = world;
     const restore = { ...DEFAULT_RESTORE, policy: 'auto', lastTurns: 4 } as const;
-    const set = spec({ key: 'ticket-1', title: 'Named', agent: 'other', cwd: '/somewhere', place: 'any', restore });
+    const set = spec({
+      key: 'ticket-1',
+      title: 'Named',
+      agent: 'other',
+      cwd: '/somewhere',
+      place: 'any',
+      restore,
+      project: '/repository',
+    });
     const { conversation, created } = await store.ensureConversation(ANN, set);
     expect(created).toBe(true);
     expect(conversation).toMatchObject({ ...set, owner: ANN, titleSource: 'caller', parent: null });

@@ -5,7 +5,7 @@ import { askedOf, mayAnswer, outcomeOf } from './asked.ts';
 const OPEN: Permission = {
   ...{ id: 'p', conversationId: 'c', turnId: 't', attempt: 1, title: 'Run it', toolCall: {}, state: 'open' },
   options: [{ optionId: 'y', name: 'Allow', kind: 'allow_once' }],
-  ...{ optionId: null, answeredBy: null, reason: null, askedAt: 0, endedAt: null },
+  ...{ optionId: null, answeredBy: null, answeredFrom: null, reason: null, askedAt: 0, endedAt: null },
 };
 
 describe('what is asked', () => {

@@ -13,7 +13,7 @@ import { Ledger } from './ledger.ts';
 
 const CONVERSATION = `
   SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS "titleSource", c.agent, c.driver, c.sandbox, c.cwd, c.place,
-    c.restore, c.limits, c.choices, c.parent, c.pinned, c.put_away AS "putAway", c.created_at AS "createdAt", c.updated_at AS "updatedAt",
+    c.restore, c.limits, c.choices, c.parent, c.pinned, c.put_away AS "putAway", c.project, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
     c.state, c.last_agent AS "lastAgent", l.head, l.history AS "historyCount", l.next_seq - 1 AS "lastSeq", l.pending AS open,
     (SELECT count(*) FROM permissions WHERE conv = c.no AND state = 'open') AS "openPermissions",
     (SELECT usage FROM totals WHERE conv = c.no) AS usage,
@@ -32,8 +32,8 @@ const NEXT_NO = "SELECT $1::text AS id, nextval('conversations_no_seq') AS no";
 const INSERT = `
   INSERT INTO conversations
     (owner, id, key, title, title_source, title_words, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
-      created_at, updated_at, no)
-  VALUES ($1, $2, $3, $4, $5, array_to_tsvector(string_to_array($6, ' ')), $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)`;
+      created_at, updated_at, no, project)
+  VALUES ($1, $2, $3, $4, $5, array_to_tsvector(string_to_array($6, ' ')), $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16, $17)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES ($1, $2, $3, $4, 1, 1, $5, 0, 0, 0, 0, NULL, NULL)`;
@@ -109,7 +109,20 @@ export async function insertConversation(
   sql.runUnlessTaken(
     takenConversation,
     INSERT,
-    ...[owner, id, key, title, source, wordsOf(title).join(' '), agent, ...where, ...settings, now, no],
+    ...[
+      owner,
+      id,
+      key,
+      title,
+      source,
+      wordsOf(title).join(' '),
+      agent,
+      ...where,
+      ...settings,
+      now,
+      no,
+      spec.project ?? null,
+    ],
   );
   sql.run(INSERT_LEASE, no, owner, driver, place, NO_CHAIN);
   sql.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));

@@ -17,7 +17,7 @@ import { act, all, one, run, type StepAccess, type Steps, type StepTx } from './
 const ARRANGE = 'UPDATE conversations SET pinned = ?, put_away = ? WHERE no = ?';
 const SET_LIMITS = 'UPDATE conversations SET limits = ? WHERE no = ?';
 const SET_CHOICES = 'UPDATE conversations SET choices = ? WHERE no = ?';
-const MOVE = 'UPDATE conversations SET place = ?, sandbox = id, cwd = NULL WHERE no = ?';
+const MOVE = 'UPDATE conversations SET place = ?, sandbox = id, cwd = NULL, project = NULL WHERE no = ?';
 const MOVE_LEASE = 'UPDATE leases SET place = ? WHERE conv = ?';
 // The conversation's own sandbox is made again in the new place.
 const MOVE_SANDBOX = `

@@ -15,7 +15,7 @@ import { Ledger } from './ledger.ts';
 
 const CONVERSATION = `
   SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS "titleSource", c.agent, c.driver, c.sandbox, c.cwd, c.place,
-    c.restore, c.limits, c.choices, c.parent, c.pinned, c.put_away AS "putAway", c.created_at AS "createdAt", c.updated_at AS "updatedAt",
+    c.restore, c.limits, c.choices, c.parent, c.pinned, c.put_away AS "putAway", c.project, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
     c.state, c.last_agent AS "lastAgent", l.head, l.history AS "historyCount", l.next_seq - 1 AS "lastSeq", l.pending AS open,
     (SELECT count(*) FROM permissions INDEXED BY permissions_asking WHERE conv = c.no AND state = 'open') AS "openPermissions",
     (SELECT usage FROM totals WHERE conv = c.no AND json_valid(usage)) AS usage,
@@ -38,9 +38,9 @@ const NAMES = ['INDEXED BY conversations_listed', 'NOT INDEXED'].map(
 const COUNT = 'SELECT count(*) AS count FROM conversations WHERE owner = ? AND put_away = 1';
 const INSERT = `
   INSERT INTO conversations
-    (owner, id, key, title, title_source, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
+    (owner, id, key, title, title_source, agent, last_agent, driver, sandbox, cwd, project, place, restore, limits, choices,
       created_at, updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES (?, ?, ?, ?, 1, 1, ?, 0, 0, 0, 0, NULL, NULL)`;
@@ -145,6 +145,7 @@ export function insertConversation(
     spec.driver,
     spec.sandbox,
     spec.cwd,
+    spec.project ?? null,
     spec.place,
     JSON.stringify(spec.restore),
     limitsJson(spec.limitPerDay ?? null),

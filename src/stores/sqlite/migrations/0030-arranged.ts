@@ -5,11 +5,9 @@
 export const sql = `
 ALTER TABLE conversations ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE conversations ADD COLUMN put_away INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE conversations ADD COLUMN project TEXT;     -- the directory that it is listed under; null: none
+ALTER TABLE conversations ADD COLUMN project TEXT;     -- the directory that cwd counts to, if it is another one
 ALTER TABLE sessions ADD COLUMN context TEXT;          -- as JSON: used, size; null: the agent has not reported it
 ALTER TABLE permissions ADD COLUMN answered_from TEXT; -- null: not answered, or not known
-
-UPDATE conversations SET project = cwd;
 
 -- The last columns let conversations that do not match be passed over without reading their rows.
 DROP INDEX conversations_listed;
