@@ -20,6 +20,7 @@ import type { NewSession } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { OpenSession, Restored } from '../restore/request.ts';
 import { promptTold, worded } from '../restore/told.ts';
+import { notTooDeep } from '../too-deep.ts';
 import { type Held, notNew } from '../worker/held.ts';
 import { EventWriter } from './event-writer.ts';
 import { PermissionDesk } from './permissions.ts';
@@ -127,10 +128,14 @@ class Attempt {
       if (signal.signal.aborted) stop();
       const expected = this.#open.position;
       const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
-      for await (const event of this.#session.prompt(prompt)) {
+      for await (const said of this.#session.prompt(prompt)) {
+        const event = notTooDeep(said);
         signal.heard(event.type === 'update' ? event.update : undefined);
-        if (event.type === 'ended') outcome = event.outcome;
-        else await this.#handle(event);
+        if (event.type === 'ended') {
+          outcome = event.outcome;
+          break;
+        }
+        await this.#handle(event);
       }
     } catch (error) {
       // The lease or the storage is lost: the agent must not continue unwatched.
@@ -141,6 +146,8 @@ class Attempt {
       this.#writer.end();
       this.#desk.close();
     }
+    // Of a session that is lost nothing more is taken, even if its process runs.
+    if (outcome.kind === 'lost') await this.#session.kill();
     await this.#giveBack();
     if (outcome.kind === 'completed' && !this.#writer.answered) outcome = { ...outcome, ...NO_ANSWER };
     // It may have ended its turn before it was killed. It must not count as a live session.

@@ -14,6 +14,7 @@ import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, SentPrompt } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
+import { readableTail } from '../too-deep.ts';
 import type { Held } from '../worker/held.ts';
 import type { AttemptResult } from './attempt.ts';
 
@@ -327,7 +328,7 @@ async function readStorage(
 
 /** What the agent's own storage contains of a turn that nobody saw. */
 export async function readTail(held: Held, agent: Agent, sessionId: string, sent: SentPrompt): Promise<Stored> {
-  const tail = await agent.tail(sessionId, sent, await held.openSandbox());
+  const tail = await readableTail(agent, sessionId, sent, await held.openSandbox());
   const parts = new PartsBuilder();
   for (const update of wellFormed(tail?.updates ?? [])) parts.add(update);
   const { condensed } = parts;

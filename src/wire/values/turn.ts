@@ -109,7 +109,7 @@ export const TurnOutline = named(
     usage: true,
     startedAt: true,
     endedAt: true,
-  }).extend({ rung: ReceiptRung.nullable() }),
+  }).extend({ rung: ReceiptRung.nullable(), given: ReceiptRung.nullable() }),
 ) satisfies z.ZodType<TurnOutlineValue>;
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);

@@ -306,6 +306,88 @@ server.test(
 );
 
 server.test(
+  'a sheet closes when a finger pulls it down, and not when the finger pulls little or scrolls',
+  async ({ open, context }) => {
+    const conversation = await runPrompts('Pulled', ['/say One.']);
+    const page = await open(`/c/${(await conversation.get()).id}`);
+    await page.getByRole('button', { name: 'Conversation actions' }).tap();
+    await page.getByRole('menuitem', { name: 'Show the panel' }).tap();
+    const sheet = page.getByRole('dialog', { name: 'Panel' });
+    const head = sheet.getByRole('heading', { name: 'Panel' });
+    await head.waitFor();
+    const session = await context.newCDPSession(page);
+    const pull = async (px: number) => {
+      const { x = 0, y = 0 } = (await head.boundingBox()) ?? {};
+      const at = (dy: number) => [{ x: x + 10, y: y + 5 + dy }];
+      const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', touchPoints: { x: number; y: number }[]) =>
+        session.send('Input.dispatchTouchEvent', { type, touchPoints });
+      await touch('touchStart', at(0));
+      for (const part of [0.3, 0.6, 1]) await touch('touchMove', at(px * part));
+      await touch('touchEnd', []);
+    };
+    await pull(50);
+    await expect.poll(() => sheet.evaluate((element) => element.style.translate)).toBe('');
+    expect(await sheet.count()).toBe(1);
+    await pull(160);
+    await sheet.waitFor({ state: 'detached' });
+  },
+  PHONE,
+);
+
+server.test(
+  'with a zoom of 400 % nothing is fixed, and the timeline can fill the window',
+  async ({ open }) => {
+    const conversation = await runPrompts('Zoomed', ['/say One.', '/say Two.']);
+    const page = await open(`/c/${(await conversation.get()).id}`);
+    await page.getByText('Two.', { exact: true }).waitFor();
+    const log = page.getByRole('log');
+    await log.evaluate((element) => element.scrollIntoView({ block: 'start' }));
+    const shown = await log.evaluate((element) => {
+      const { top, bottom } = element.getBoundingClientRect();
+      return Math.min(bottom, innerHeight) - Math.max(top, 0);
+    });
+    expect(shown).toBeGreaterThan(200);
+    const fixed = await page.locator('main *').evaluateAll((all) =>
+      all.flatMap((element) => {
+        const { position } = getComputedStyle(element);
+        return (position === 'fixed' || position === 'sticky') && element.checkVisibility() ? [element.className] : [];
+      }),
+    );
+    expect(fixed).toEqual([]);
+    const field = page.getByRole('textbox', { name: 'Prompt', exact: true });
+    await field.focus();
+    const { y = -1, height = 0 } = (await field.boundingBox()) ?? {};
+    expect([y >= 0, y + height <= 226]).toEqual([true, true]);
+  },
+  { viewport: { width: 360, height: 225 } },
+);
+
+server.test('the font size of the browser counts, and forced colours keep the glyphs', async ({ open }) => {
+  const conversation = (await server.tl()).conversation('large', { title: 'Large' });
+  await conversation.send('/hang').accepted;
+  const page = await open('/tasks');
+  await row(page, /Large/).waitFor();
+  const heightOf = async () => (await row(page, /Large/).boundingBox())?.height ?? 0;
+  const before = await heightOf();
+  await page.evaluate(() => document.documentElement.style.setProperty('font-size', '200%'));
+  await rail(page).getByRole('link', { name: 'For you' }).click();
+  await expect.poll(heightOf).toBeGreaterThan(before * 1.6);
+  await page.emulateMedia({ forcedColors: 'active' });
+  const glyph = row(page, /Large/).getByRole('img', { name: 'Working' });
+  const stroke = await glyph
+    .locator('circle')
+    .first()
+    .evaluate((circle) => getComputedStyle(circle).stroke);
+  const text = await page.evaluate(() => {
+    const probe = document.body.appendChild(document.createElement('i'));
+    probe.style.color = 'CanvasText';
+    return getComputedStyle(probe).color;
+  });
+  expect(stroke).toBe(text);
+  await conversation.cancel();
+});
+
+server.test(
   'of hundreds of conversations only some rows are rendered, and scrolling reaches the last one',
   async ({ open }) => {
     const tl = await server.tl();

@@ -1,5 +1,6 @@
 import { Menu } from '@base-ui/react/menu';
-import { ChevronLeft, Ellipsis, Folder, ListChecks, PanelRight, Pencil } from 'lucide-react';
+import { clsx } from 'clsx';
+import { ChevronLeft, Ellipsis, Folder, GitBranch, ListChecks, PanelRight, Pencil } from 'lucide-react';
 import { Fragment, type ReactNode, useState } from 'react';
 import type { Conversation } from 'throughline/client';
 import { Link } from 'wouter';
@@ -28,7 +29,7 @@ export function Header() {
   const actions = useConversationActions(show);
   useActions(actions);
   const move = actions.find(({ id }) => id === 'conversation.move');
-  const panel = { id: 'panel', title: 'Show the panel', group: 'Panel', run: () => showPanel('lineage') };
+  const panel = { id: 'panel', title: 'Show the panel', group: 'Panel', run: () => showPanel('turns') };
   return (
     <>
       <header className="flex min-h-13 shrink-0 items-center gap-2.5 border-b border-line py-1 pr-3 pl-6 max-md:gap-1 max-md:px-1">
@@ -42,7 +43,7 @@ export function Header() {
           <IconButton
             label={tab === null ? 'Show the panel' : 'Hide the panel'}
             aria-expanded={tab !== null}
-            onClick={() => showPanel(tab === null ? 'lineage' : null)}
+            onClick={() => showPanel(tab === null ? 'turns' : null)}
           >
             <PanelRight size={16} />
           </IconButton>
@@ -113,7 +114,16 @@ function Facts() {
         <span className="inline-flex min-w-0 items-center gap-1.5" title={project.path}>
           <Folder size={13} aria-hidden className="shrink-0" />
           <span className="truncate text-ink">{project.name}</span>
-          {conversation.worktree && <span className="shrink-0 text-faint">own worktree</span>}
+        </span>
+      ),
+    ],
+    [
+      'worktree',
+      conversation.worktree && (
+        <span className="inline-flex min-w-0 items-center gap-1.5 max-md:hidden">
+          <GitBranch size={13} aria-hidden className="shrink-0" />
+          {conversation.branch !== null && <span className="truncate">{conversation.branch}</span>}
+          <span className="shrink-0 text-faint">own worktree</span>
         </span>
       ),
     ],
@@ -121,6 +131,7 @@ function Facts() {
     ['task', <TaskLink key="task" conversation={conversation} />],
     ['agent', agent !== null && <span className="truncate">{agent}</span>],
     ['model', isChosen && <span className="truncate max-md:hidden">{model}</span>],
+    ['context', <ContextUse key="context" />],
   ];
   return (
     <div className="mt-px flex min-w-0 items-center gap-1.5 overflow-hidden text-facts whitespace-nowrap text-muted">
@@ -141,6 +152,34 @@ function Standing({ conversation }: { conversation: Conversation }) {
     <span className="inline-flex shrink-0 items-center gap-1.5 text-ink">
       <Glyph name={look.glyph} label="" className="size-3!" />
       {look.word}
+    </span>
+  );
+}
+
+/** Almost full: the agent will soon leave something out. */
+const MUCH_PERCENT = 85;
+
+/** How full the context of the last session is, where the agent says it. */
+function ContextUse() {
+  const context = useConversation(({ sessions }) => sessions[0]?.context ?? null);
+  if (context === null || context.size <= 0) return null;
+  const percent = Math.min(100, Math.round((100 * context.used) / context.size));
+  const isMuch = percent >= MUCH_PERCENT;
+  return (
+    <span
+      className={clsx('inline-flex shrink-0 items-center gap-1.5 tabular-nums', isMuch && 'text-look')}
+      title={`${context.used.toLocaleString()} of ${context.size.toLocaleString()} tokens`}
+    >
+      <svg viewBox="0 0 56 5" aria-hidden className="h-[5px] w-14 max-md:hidden">
+        <rect width="56" height="5" rx="2.5" className="fill-line-strong" />
+        <rect
+          width={(56 * percent) / 100}
+          height="5"
+          rx="2.5"
+          className={clsx(isMuch ? 'fill-look-fill' : 'fill-muted', 'forced-colors:fill-[CanvasText]')}
+        />
+      </svg>
+      <span className="max-md:hidden">Context</span> {percent} %
     </span>
   );
 }

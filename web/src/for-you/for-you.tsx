@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { useList } from '../data/list.ts';
 import { markSeen } from '../data/seen.ts';
 import { useMay } from '../data/session.ts';
-import { projectOf } from '../rail/groups.ts';
+import { projectAt, projectOf } from '../rail/groups.ts';
 import { useActions } from '../shell/actions.ts';
 import { TaskTries, triesText } from '../tasks/task-marks.tsx';
 import { Keys } from '../ui/keys.tsx';
@@ -229,7 +229,7 @@ function TaskLine({ task, isCurrent }: { task: Task; isCurrent: boolean }) {
   const glyph = state === 'done' ? 'done' : state === 'running' ? 'working' : 'waiting';
   return (
     <Line
-      {...{ isCurrent, glyph, href: `/tasks/${id}`, title: name ?? goal, project: projectOf(task)?.name }}
+      {...{ isCurrent, glyph, href: `/tasks/${id}`, title: name ?? goal, project: projectAt(task.cwd)?.name }}
       side={state === 'done' ? `passed at try ${progress.iteration}` : triesText(task)}
     >
       {state !== 'done' && (

@@ -6,7 +6,7 @@ import { Link } from 'wouter';
 import { answerPermission } from '../data/permissions.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { INERT_MS, mayAnswer, type Press } from '../permissions/asked.ts';
-import { projectOf } from '../rail/groups.ts';
+import { projectAt, projectOf } from '../rail/groups.ts';
 import { Button } from '../ui/button.tsx';
 import { say, sayError } from '../ui/say.ts';
 import { Glyph, nameOf } from '../ui/state.tsx';
@@ -56,7 +56,7 @@ function headOf(need: Need) {
   if (need.kind === 'task') {
     const { id, name, goal, state, endedAt, startedAt, createdAt } = need.task;
     const at = endedAt ?? startedAt ?? createdAt;
-    const about = { href: `/tasks/${id}`, title: name ?? goal, project: projectOf(need.task)?.name };
+    const about = { href: `/tasks/${id}`, title: name ?? goal, project: projectAt(need.task.cwd)?.name };
     return { ...about, at, hasFailed: state === 'failed' };
   }
   const row = need.conversation;

@@ -1,7 +1,7 @@
 import type { Conversation, Permission, Task } from 'throughline/client';
 import { writtenOut } from '../../../src/core/input/marks.ts';
+import { warningOf } from '../../../src/core/input/warning.ts';
 import { askedOf, markableTexts } from '../permissions/asked.ts';
-import { warningOf } from '../ui/safe-text.tsx';
 import type { Need } from './sections.ts';
 
 /** What somebody is needed for, in a few words that follow the name of the project. */

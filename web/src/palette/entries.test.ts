@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { entriesOf, ranked } from './entries.ts';
 
 const row = (id: string, title: string) =>
-  ({ id, title, key: null, state: 'idle', cwd: null, stranded: null, parent: null }) as Conversation;
+  ({ id, title, key: null, state: 'idle', project: null, stranded: null, parent: null }) as Conversation;
 const action = (id: string, title: string) => ({ id, title, group: 'Go to', run: () => {} });
 
 describe('the palette', () => {

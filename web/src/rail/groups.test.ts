@@ -1,8 +1,9 @@
 import type { Conversation } from 'throughline/client';
 import { expect, test } from 'vitest';
-import { groupsOf, projectOf } from './groups.ts';
+import { groupsOf, projectAt } from './groups.ts';
 
-const row = (id: string, cwd: string | null, pinned = false) => ({ id, cwd, pinned }) as Conversation;
+const row = (id: string, cwd: string | null, pinned = false) =>
+  ({ id, project: projectAt(cwd), pinned }) as Conversation;
 
 test.each([
   [null, null],
@@ -13,7 +14,7 @@ test.each([
   ['/work', { path: '/work', name: 'work', at: '' }],
   ['/', { path: '/', name: '/', at: '' }],
 ])('the project of %s', (cwd, project) => {
-  expect(projectOf({ cwd })).toEqual(project);
+  expect(projectAt(cwd)).toEqual(project);
 });
 
 test('projects are in the order of their newest conversation, and those without a directory are last', () => {

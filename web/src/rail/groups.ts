@@ -16,12 +16,18 @@ export interface Group {
 
 const NO_PROJECT: Project = { path: '', name: 'Without a directory', at: '' };
 
-/** Null: the conversation has no directory of its own choice. A worktree belongs to the directory that it was made from. */
-export function projectOf({ cwd }: Pick<Conversation, 'cwd'>): Project | null {
+/** Null: the conversation works in a directory of its own. */
+export function projectOf({ project }: Pick<Conversation, 'project'>): Project | null {
+  if (project === null) return null;
+  const { path, name } = project;
+  return { path, name, at: shortened(path.slice(0, Math.max(path.lastIndexOf('/'), 0))) };
+}
+
+/** The project of a task, by its directory. */
+export function projectAt(cwd: string | null): Project | null {
   if (cwd === null) return null;
   const path = cwd.replace(/\/+$/, '') || '/';
-  const end = path.lastIndexOf('/');
-  return { path, name: path.slice(end + 1) || '/', at: shortened(path.slice(0, Math.max(end, 0))) };
+  return projectOf({ project: { path, name: path.slice(path.lastIndexOf('/') + 1) || '/' } });
 }
 
 /** `~` for a home directory, and the last two names of a longer path. */

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Need } from '../for-you/sections.ts';
 import { itemsOf, type RailFacts } from './items.ts';
 
+const API = { path: '/src/api', name: 'api' };
 const row = (id: string, more: Partial<Conversation> = {}) =>
   ({
     ...{
@@ -10,7 +11,7 @@ const row = (id: string, more: Partial<Conversation> = {}) =>
       key: null,
       title: id,
       state: 'idle',
-      cwd: '/src/api',
+      project: API,
       open: 0,
       stranded: null,
       delayed: null,
@@ -95,9 +96,9 @@ test('a task that gave up stands for its conversation, and one that works says i
 });
 
 test('a folded project is its heading, and without any project there is none', () => {
-  const rows = [row('a'), row('b', { cwd: null })];
+  const rows = [row('a'), row('b', { project: null })];
   expect(items(rows, { folded: new Set(['/src/api']) })).toEqual(['# api', '# Without a directory', ' | b']);
-  expect(items([row('b', { cwd: null })])).toEqual([' | b']);
+  expect(items([row('b', { project: null })])).toEqual([' | b']);
 });
 
 test('a fork with the title of its parent says where it was branched', () => {

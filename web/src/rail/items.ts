@@ -2,7 +2,7 @@ import type { Conversation, Task } from 'throughline/client';
 import { isOpen, type Need } from '../for-you/sections.ts';
 import { newsOf, wordsOf } from '../for-you/words.ts';
 import { branchOf, type GlyphName, lookOf, nameOf } from '../ui/state.tsx';
-import { groupsOf, type Project, projectOf } from './groups.ts';
+import { groupsOf, type Project, projectAt, projectOf } from './groups.ts';
 
 /** A line of the rail. */
 export type RailItem =
@@ -86,7 +86,7 @@ function conversationRow(row: Conversation, isNew: boolean): Omit<RailRow, 'news
 function needRow(need: Need, branch: (row: Conversation) => string | null): RailRow {
   const [row, at] = need.kind === 'task' ? [null, need.task.endedAt ?? need.task.startedAt ?? 0] : placeOf(need);
   const hasFailed = need.kind === 'task' && need.task.state === 'failed';
-  const project = need.kind === 'task' ? projectOf(need.task) : row && projectOf(row);
+  const project = need.kind === 'task' ? projectAt(need.task.cwd) : row && projectOf(row);
   const words = wordsOf(need);
   return {
     ...{ key: need.id, href: need.kind === 'task' ? `/tasks/${need.id}` : `/c/${need.id}`, at, conversation: row },

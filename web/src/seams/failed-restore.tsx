@@ -5,8 +5,10 @@ import type { Engine, Turn } from 'throughline/client';
 import { useAgents } from '../data/agents.ts';
 import { useVerbs } from '../data/conversation/verbs.ts';
 import { useMay } from '../data/session.ts';
+import { agentName } from '../ui/agent-name.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
+import { sayError } from '../ui/say.ts';
 
 /** What to do after a failed restore, for those who may send prompts. */
 export function WhatToDo({ turn }: { turn: Turn }) {
@@ -23,11 +25,11 @@ export function WhatToDo({ turn }: { turn: Turn }) {
     <section aria-label="What to do" className="space-y-2">
       <div className="flex flex-wrap gap-2">
         <Button small onClick={attempt(() => retry(turn.id))}>
-          Send again
+          Try again
         </Button>
-        <OtherAgent current={turn.agent} onChosen={(agent) => send({ agent })()} />
+        <AnotherAgent turn={turn} label="Other agent" />
         <Button small onClick={send({ restore: { policy: 'auto', rung: null } })}>
-          Send again without proof (policy “auto”)
+          Send it even without proof
         </Button>
       </div>
       {error !== null && <ErrorNote error={error} cli={`throughline retry ${turn.id}`} />}
@@ -35,14 +37,16 @@ export function WhatToDo({ turn }: { turn: Turn }) {
   );
 }
 
-function OtherAgent({ current, onChosen }: { current: string; onChosen(agent: string): void }) {
+/** Sends the prompt of a turn to another agent. Nothing, if there is no other one. */
+export function AnotherAgent({ turn, label }: { turn: Turn; label: string }) {
   const { agents } = useAgents();
-  const others = agents.filter(({ name, problem }) => name !== current && problem === null);
+  const { submit } = useVerbs();
+  const others = agents.filter(({ name, problem }) => name !== turn.agent && problem === null);
   if (others.length === 0) return null;
   return (
     <Menu.Root modal={false}>
       <Menu.Trigger render={<Button small />}>
-        Send to another agent
+        {label}
         <ChevronDown size={13} aria-hidden />
       </Menu.Trigger>
       <Menu.Portal>
@@ -51,10 +55,10 @@ function OtherAgent({ current, onChosen }: { current: string; onChosen(agent: st
             {others.map(({ name }) => (
               <Menu.Item
                 key={name}
-                onClick={() => onChosen(name)}
+                onClick={() => void submit(turn.prompt, { agent: name }).catch(sayError)}
                 className="rounded-sm px-2 py-1.5 text-ui outline-none data-highlighted:bg-hover pointer-coarse:min-h-11"
               >
-                {name}
+                {agentName(name)}
               </Menu.Item>
             ))}
           </Menu.Popup>

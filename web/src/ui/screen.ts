@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 /** Whether there is room for a panel beside a conversation. */
 export function useIsWide(): boolean {
-  return useMedia('(min-width: 1100px)');
+  return useMedia('(min-width: 74rem)');
 }
 
 /** One column: a phone, a narrow window, or a large zoom. */
