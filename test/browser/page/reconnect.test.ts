@@ -220,8 +220,11 @@ server.test(
     const options = page.getByRole('button', { name: /^Options for the next prompt/ });
     const choices = page.getByRole('combobox', { name: /^(Mode|Effort)\b/ });
     await openWith(['read'], '/');
-    await page.getByRole('button', { name: 'Signed in as local. Scopes: read' }).waitFor();
-    await page.getByText('read only').waitFor();
+    await page.getByText('Read only', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Settings and health' }).click();
+    const signedIn = page.getByRole('region', { name: 'This browser' }).getByRole('definition');
+    await signedIn.first().waitFor();
+    expect(await signedIn.allTextContents()).toEqual(['local', 'read']);
     expect(await page.getByRole('button', { name: 'New conversation' }).count()).toBe(0);
     expect(await page.getByRole('link', { name: 'New conversation' }).count()).toBe(0);
     await page
