@@ -321,7 +321,8 @@ async function prepare(url: string): Promise<Data> {
   await unrestored.ask('/say Three keys have not been used this year.');
   await unrestored.kill();
   await unrestored.ask('Which ones?', { restore: { rung: 'resume' } }).catch(() => {});
-  const [loss, part] = [await lose(tl, 'arm64', 400, 569), await lose(tl, 'notes-of-a-year', 30, 2_000)];
+  const loss = await lose(tl, 'arm64', 400, { budgetTokens: 569 });
+  const part = await lose(tl, 'notes-of-a-year', 30, { budgetTokens: null, lastTurns: 26 });
   const task = await addTasks(tl.tasks);
   await leaveStranded();
   const stranded = await tl.conversation('budget').get();
@@ -339,14 +340,19 @@ async function prepare(url: string): Promise<Data> {
 }
 
 /** A long conversation that was brought in, of which a new session was told only the end. */
-async function lose(tl: Awaited<ReturnType<typeof connect>>, key: string, turns: number, budgetTokens: number) {
+async function lose(
+  tl: Awaited<ReturnType<typeof connect>>,
+  key: string,
+  turns: number,
+  restore: { budgetTokens: number | null; lastTurns?: number },
+) {
   const said = Array.from({ length: turns }, (_, index) => [
     { role: 'user' as const, content: `Does workflow ${index + 1} build on both architectures?` },
     { role: 'assistant' as const, content: `Workflow ${index + 1} builds on both, after its cache was split.` },
   ]);
   const chat = await tl.import(said.flat(), { key, agent: 'forgetful' });
   await chat.rename(key === 'arm64' ? 'Move CI to arm64 runners' : 'Notes of a year');
-  await chat.ask('/say Two are left.', { restore: { budgetTokens } });
+  await chat.ask('/say Two are left.', { restore });
   return (await chat.get()).id;
 }
 

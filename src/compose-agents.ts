@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { KeptAnnouncements } from './agents/shared/announcements.ts';
 import { withCredentials } from './agents/shared/credentials.ts';
 import { absoluteSources, credentialsOf, environmentFor } from './compose-credentials.ts';
 import { composeSandboxes } from './compose-sandboxes.ts';
@@ -30,6 +31,7 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
   };
   const whenNeeded = (name: string, value: AgentSettings) =>
     configured(
+      home,
       value,
       whenUsed(name, () => make(name, value)),
     );
@@ -41,7 +43,7 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
       if (setup.file === null || !hasCode(wrong, 'invalid')) throw wrong;
       return whenUsed(name, () => Promise.reject(wrong));
     });
-    agents.set(name, configured(value, await agent));
+    agents.set(name, configured(home, value, await agent));
   }
   const [onlyAgent = null] = isSet && agents.size === 1 ? agents.keys() : [];
   for (const [name, value] of Object.entries(more.agents ?? {})) {
@@ -125,8 +127,9 @@ class FoundAgents implements ReadonlyMap<string, ConfiguredAgent> {
   }
 }
 
-function configured({ adapter, limits }: AgentSettings, agent: Agent): ConfiguredAgent {
-  return limits === undefined ? { agent, adapter } : { agent, adapter, times: limits };
+function configured(home: string, { adapter, limits }: AgentSettings, agent: Agent): ConfiguredAgent {
+  const announcements = new KeptAnnouncements(acpFolders(home).memory, agent.name);
+  return { agent, adapter, announcements, ...(limits && { times: limits }) };
 }
 
 /** `ours`: the part of our environment that agents may have. */
@@ -185,7 +188,7 @@ export function installedClaude(home: string): string {
   return join(home, 'agents', 'claude');
 }
 
-/** Where agents that speak the Agent Client Protocol are installed, and where we keep what we found out about them. */
+/** Where agents that speak the Agent Client Protocol are installed, and where we keep what we found out about any agent. */
 function acpFolders(home: string) {
   return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
 }

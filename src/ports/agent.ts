@@ -70,6 +70,14 @@ export interface Agent {
   tail(sessionId: string, sent: SentPrompt, sandbox: OpenSandbox): Promise<Tail | null>;
 }
 
+/** What an agent has announced of its models, modes and options, in any conversation. Kept for later processes. */
+export interface Announcements {
+  /** Keeps an update if it is such an announcement. Never throws. */
+  see(update: Update): void;
+  /** The last announcement of each kind; empty: none is known. */
+  last(): readonly Update[];
+}
+
 /** The arguments for `sandbox.spawn`. */
 export interface ProgramStart {
   readonly command: readonly string[];

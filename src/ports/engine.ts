@@ -18,6 +18,7 @@ import type { Prompt } from '../core/turn/content.ts';
 import type { AnsweredFrom, Denial } from '../core/turn/permission.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
+import type { Update } from '../core/turn/update.ts';
 import type { Login } from './agent.ts';
 import type { EngineSandboxes } from './engine/sandboxes.ts';
 import type { Requeued } from './store/turns.ts';
@@ -542,4 +543,9 @@ export interface AgentInfo {
   readonly problem: string | null;
   /** Null: `login` was not asked for, or the agent needs no login. */
   readonly login: Login | null;
+  /**
+   * What it last announced of its models, modes and options, in any conversation, as the updates `config_option_update` and
+   * `current_mode_update` that it sent; their current values are those of that conversation. Empty: nothing is known yet.
+   */
+  readonly announced: readonly Update[];
 }

@@ -1,3 +1,4 @@
+import type { Failure } from '../errors.ts';
 import type { Delayed } from '../limits/slots.ts';
 import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { ToldPart } from '../restore/told.ts';
@@ -118,6 +119,12 @@ export function toPublicTools(parts: readonly RecordPart[]): PublicTool[] {
     }));
 }
 
+/** As it is stored, a hint says `retry KEY`: a turn is copied with its hint, and its copy has another id. */
+export function toPublicFailure<F extends Failure | null>(failure: F, turn: string | null): F {
+  if (failure?.hint === undefined || turn === null) return failure;
+  return { ...failure, hint: failure.hint.replace('"throughline retry KEY"', `"throughline retry ${turn}"`) };
+}
+
 /** `hindrance`: of its conversation. */
 export function toPublicTurn(stored: Turn, hindrance: Hindrance = NO_HINDRANCE): PublicTurn {
   const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, imported, sent } =
@@ -142,7 +149,7 @@ export function toPublicTurn(stored: Turn, hindrance: Hindrance = NO_HINDRANCE):
     sent: sent && toPublicSent(sent),
     cancelRequested,
     ...(hasEnded(state) ? NO_HINDRANCE : hindrance),
-    failure,
+    failure: toPublicFailure(failure, id),
     ...(recovered && { recovered }),
     ...(delivered && { delivered }),
     usage,

@@ -225,6 +225,7 @@ class Attempt {
     switch (event.type) {
       case 'update':
         this.#count(event.update);
+        this.#request.held.parts.agents.get(this.#request.agent.name)?.announcements?.see(event.update);
         if (showsAnswer(event.update)) this.#isAnswering = chunkText(event.update) !== null;
         return this.#writer.add(event.update);
       case 'session':

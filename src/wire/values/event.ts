@@ -11,7 +11,10 @@ import { Receipt, SessionOrigin, SessionState, Tried } from './session.ts';
 import { PermissionOption, Sent, TurnEnd } from './turn.ts';
 
 /** An ACP `session/update` value, as the agent sent it. */
-const Update = named('Update', z.looseObject({ sessionUpdate: z.string() })) as unknown as z.ZodType<UpdateValue>;
+export const Update = named(
+  'Update',
+  z.looseObject({ sessionUpdate: z.string() }),
+) as unknown as z.ZodType<UpdateValue>;
 
 const OfSandbox = { sandboxId: z.string(), name: z.string().nullable() };
 

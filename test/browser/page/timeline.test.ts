@@ -474,10 +474,8 @@ server.test('texts, tool outputs and names never run as code, become markup or c
   await tl.engine.rename(attack.id, ATTACK);
   const page = await open(`/c/${attack.id}`);
   await turn(page, 1).waitFor();
-  await turn(page, 1).evaluate((row) => {
-    const folded = row.querySelectorAll<HTMLElement>('button[aria-expanded="false"]:not([aria-haspopup])');
-    for (const button of folded) button.click();
-  });
+  const folded = turn(page, 1).locator('button[aria-expanded="false"]:not([aria-haspopup])');
+  while ((await folded.count()) > 0) await folded.first().click();
   await turn(page, 1).getByText('onerror').first().waitFor();
   await turn(page, 1).locator('img').waitFor({ state: 'attached' });
   const found = await page.evaluate(() => ({
@@ -539,13 +537,19 @@ server.test(
       .getByRole('status')
       .filter({ hasText: /^1 turn$/ })
       .waitFor();
-    const thought = turn(page, 1).getByRole('button', { name: /Thought/ });
-    expect(await thought.getAttribute('aria-expanded')).toBe('false');
+    const run = turn(page, 1).getByRole('button', { name: /1 file changed/ });
+    expect(await run.getAttribute('aria-expanded')).toBe('false');
     await field.press('Enter');
-    await expect.poll(() => thought.getAttribute('aria-expanded')).toBe('true');
-    expect(await turn(page, 1).getByRole('button', { name: /Read/ }).getAttribute('aria-expanded')).toBe('false');
+    await expect.poll(() => run.getAttribute('aria-expanded')).toBe('true');
+    const thought = turn(page, 1).getByRole('button', { name: /^Thought/ });
+    expect(await thought.getAttribute('aria-expanded')).toBe('true');
+    expect(
+      await turn(page, 1)
+        .getByRole('button', { name: /^Changed/ })
+        .getAttribute('aria-expanded'),
+    ).toBe('false');
     await field.press('Escape');
-    await expect.poll(() => thought.getAttribute('aria-expanded')).toBe('false');
+    await expect.poll(() => run.getAttribute('aria-expanded')).toBe('false');
   },
 );
 

@@ -1,5 +1,6 @@
 import { Suspense } from 'react';
 import { Link, Route, Switch } from 'wouter';
+import { useConversationNews } from '../announce/use-news.ts';
 import { Composer } from '../composer/composer.tsx';
 import { ConversationContext, useConversation, useOpenConversation } from '../data/conversation/use-conversation.ts';
 import { FirstRun } from '../first-run/first-run.tsx';
@@ -18,9 +19,16 @@ export function ConversationView({ id }: { id: string }) {
   if (store === null) return <Skeleton lines={6} />;
   return (
     <ConversationContext key={store.id} value={store}>
+      <Announcing />
       <Opened />
     </ConversationContext>
   );
+}
+
+/** A component of its own, so that it does not render with the conversation. */
+function Announcing() {
+  useConversationNews();
+  return null;
 }
 
 function Opened() {

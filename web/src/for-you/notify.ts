@@ -15,13 +15,18 @@ export interface Notice {
   readonly title: string;
   readonly body: string;
   readonly path: string;
+  /** A person is needed; otherwise something has ended. */
+  readonly isNeed: boolean;
 }
 
 /** What is new: what needs a person now, and what has ended. */
 export function noticesOf(before: ForYouSections, now: ForYouSections): Notice[] {
   const waited = new Set(before.needs.flatMap(needNotices).map(({ id }) => id));
   const waits = now.needs.flatMap(needNotices).filter(({ id }) => !waited.has(id));
-  const ran = new Set([...before.running, ...before.later, ...before.tasks.filter(isOpen)].map(({ id }) => id));
+  // A turn may end at once after its question was answered.
+  const asked = before.needs.filter(({ kind }) => kind === 'questions');
+  const open = [...before.running, ...before.later, ...before.tasks.filter(isOpen), ...asked];
+  const ran = new Set(open.map(({ id }) => id));
   const ended = [...now.answered, ...now.resting].filter(({ id }) => ran.has(id));
   const passed = now.tasks.filter((task) => !isOpen(task) && ran.has(task.id));
   return [...waits, ...ended.map(endNotice), ...passed.map(passNotice)];
@@ -33,14 +38,14 @@ function needNotices(need: Need): Notice[] {
     const title = conversation === null ? 'An agent asks you' : `${nameOf(conversation)} asks you`;
     return permissions.map((permission) => {
       const body = wordsOf({ ...need, permissions: [permission] });
-      return { id: permission.id, plain: 'An agent asks you', title, body, path: `/c/${of}` };
+      return { id: permission.id, plain: 'An agent asks you', title, body, path: `/c/${of}`, isNeed: true };
     });
   }
   if (need.kind === 'task') {
     const { id, name, goal, state, progress } = need.task;
     const what = state === 'failed' ? 'gave up' : 'asks you';
     const body = progress.decision?.reason ?? '';
-    const about = { id: `${id} ${progress.round} ${state}`, path: `/tasks/${id}` };
+    const about = { id: `${id} ${progress.round} ${state}`, path: `/tasks/${id}`, isNeed: true };
     return [{ ...about, plain: `A task ${what}`, title: `Task ${name ?? goal} ${what}`, body }];
   }
   const { id, lastSeq, stranded } = need.conversation;
@@ -48,7 +53,7 @@ function needNotices(need: Need): Notice[] {
     need.kind === 'stranded'
       ? ['is stranded', stranded?.message ?? '']
       : ['was not restored', 'Its context could not be restored. Nothing was sent.'];
-  const about = { id: `${id} ${lastSeq}`, path: `/c/${id}` };
+  const about = { id: `${id} ${lastSeq}`, path: `/c/${id}`, isNeed: true };
   return [{ ...about, plain: `A conversation ${what}`, title: `${nameOf(need.conversation)} ${what}`, body }];
 }
 
@@ -56,12 +61,12 @@ const ENDS: Readonly<Record<string, string>> = { idle: 'is done', failed: 'faile
 
 function endNotice(row: Conversation): Notice {
   const what = ENDS[row.state] ?? 'has ended';
-  const about = { id: `${row.id} ${row.lastSeq}`, path: `/c/${row.id}` };
+  const about = { id: `${row.id} ${row.lastSeq}`, path: `/c/${row.id}`, isNeed: false };
   return { ...about, plain: `A conversation ${what}`, title: `${nameOf(row)} ${what}`, body: row.lastAgent ?? '' };
 }
 
 function passNotice({ id, name, goal, progress }: Task): Notice {
-  const about = { id: `${id} ${progress.round} done`, path: `/tasks/${id}` };
+  const about = { id: `${id} ${progress.round} done`, path: `/tasks/${id}`, isNeed: false };
   return { ...about, plain: 'A task is done', title: `Task ${name ?? goal} is done`, body: '' };
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { itemsOf, type OutlineTurn } from './outline-items.ts';
 
 const turn = (n: number, facts: Partial<OutlineTurn> = {}): OutlineTurn => ({
-  ...{ n, agent: 'claude', rung: 'live', given: null, imported: false, isOut: false },
+  ...{ n, agent: 'claude', rung: 'live', given: null, imported: false, isOut: false, isUnsent: false },
   ...facts,
 });
 const told = { rung: 'transcript', given: 'transcript' } as const;

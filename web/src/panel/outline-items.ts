@@ -8,6 +8,8 @@ export interface OutlineItem {
   /** The strands above and at this row. */
   readonly above: number;
   readonly strand: number;
+  /** Of a turn that was never sent: there is no line beside it. */
+  readonly isUnsent: boolean;
   /** Of a seam. */
   readonly how: SeamKind;
 }
@@ -16,6 +18,8 @@ export interface OutlineItem {
 export interface OutlineTurn extends LineTurn {
   /** It was cancelled before it was sent, or waits in the queue. */
   readonly isOut: boolean;
+  /** It ended without being sent: there is no line beside it. */
+  readonly isUnsent: boolean;
 }
 
 /** The turns in order, with the seams between them. `forkedAt`: the last turn that was copied; null: it is no fork. */
@@ -26,7 +30,7 @@ export function itemsOf(turns: readonly OutlineTurn[], forkedAt: number | null):
     const before = end;
     end = lineAfter(before, turn);
     const { n } = turn;
-    const row = { n, above: before.strand, strand: end.strand };
+    const row = { n, above: before.strand, strand: end.strand, isUnsent: turn.isUnsent };
     const how = seamBefore(turn, before, end, forkedAt);
     if (how !== null) items.push({ ...row, kind: 'seam', how });
     if (!turn.isOut) items.push({ ...row, kind: 'turn', how: 'resume' });

@@ -4,6 +4,7 @@ import { ChevronRight } from 'lucide-react';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Turn } from 'throughline/client';
 import { useLocation } from 'wouter';
+import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { endedIn } from '../data/conversation/reads.ts';
 import type { ConversationState } from '../data/conversation/state.ts';
 import { useConversation, useConversationStore, useTurn } from '../data/conversation/use-conversation.ts';
@@ -113,7 +114,7 @@ function Rows({ items, current }: { items: readonly OutlineItem[]; current: numb
 
 const LANES = { left: 15, right: 21 } as const;
 
-function TurnItem({ item: { n, strand }, isCurrent }: { item: OutlineItem; isCurrent: boolean }) {
+function TurnItem({ item: { n, strand, isUnsent }, isCurrent }: { item: OutlineItem; isCurrent: boolean }) {
   const [, go] = useLocation();
   const turn = useTurn(n)?.turn;
   const x = LANES[laneOf(strand)];
@@ -136,8 +137,14 @@ function TurnItem({ item: { n, strand }, isCurrent }: { item: OutlineItem; isCur
         strokeWidth={2}
         aria-hidden="true"
       >
-        <line x1={x} x2={x} y1={0} y2="100%" stroke={shade} />
-        <circle cx={x} cy="50%" r={2.6} stroke={shade} fill={isCurrent ? shade : 'var(--color-canvas)'} />
+        {!isUnsent && <line x1={x} x2={x} y1={n === 1 ? '50%' : 0} y2="100%" stroke={shade} />}
+        <circle
+          cx={x}
+          cy="50%"
+          r={2.6}
+          stroke={isUnsent ? 'var(--color-control)' : shade}
+          fill={isCurrent && !isUnsent ? shade : 'var(--color-canvas)'}
+        />
       </svg>
       <span className="min-w-0 flex-1 truncate" dir="auto">
         {turn === undefined ? <span className="text-faint">…</span> : firstLine(turn)}
@@ -231,10 +238,10 @@ function useItems(): readonly OutlineItem[] {
   const open = useConversation(openTurns);
   const forkedAt = useConversation(({ conversation }) => conversation?.parent?.n ?? null);
   return useMemo(() => {
-    const ended = endedIn(outline ?? []).map((turn) => ({
-      ...turn,
-      isOut: turn.rung === null && !turn.imported && turn.state === 'cancelled',
-    }));
+    const ended = endedIn(outline ?? []).map((turn) => {
+      const isUnsent = turn.rung === null && !turn.imported;
+      return { ...turn, isUnsent, isOut: isUnsent && turn.state === 'cancelled' };
+    });
     return itemsOf([...ended, ...(JSON.parse(open) as OutlineTurn[])], forkedAt);
   }, [outline, open, forkedAt]);
 }
@@ -247,7 +254,8 @@ function openTurns(state: ConversationState): string {
     const turn = state.turns.get(n)?.turn;
     if (turn === undefined) continue;
     const isOut = turn.state === 'queued' || (turn.sent === null && turn.state === 'cancelled');
-    turns.push({ ...lineTurnOf(turn, receiptsFor(state, n)), isOut });
+    const isUnsent = turn.sent === null && !turn.imported && hasEnded(turn.state);
+    turns.push({ ...lineTurnOf(turn, receiptsFor(state, n)), isOut, isUnsent });
   }
   return JSON.stringify(turns);
 }

@@ -37,10 +37,12 @@ export function SeamDetails({ receipt, turn, n }: { receipt: Receipt; turn: Turn
         </Part>
       )}
       <div className="grid border-t border-line @lg:grid-cols-2 @lg:divide-x @lg:divide-line [&>*]:border-t-0">
-        <Part title="How we know">
-          <ProofLine when="Before your prompt" proof={receipt.before} receipt={receipt} />
-          {receipt.rung !== 'none' && <ProofLine when="After its answer" proof={receipt.after} receipt={receipt} />}
-        </Part>
+        {receipt.rung !== 'none' && (
+          <Part title="How we know">
+            <ProofLine when="Before your prompt" proof={receipt.before} receipt={receipt} />
+            <ProofLine when="After its answer" proof={receipt.after} receipt={receipt} />
+          </Part>
+        )}
         <Part title="Ways tried, best first">
           <Ways receipt={receipt} />
         </Part>
@@ -66,7 +68,7 @@ export function SeamDetails({ receipt, turn, n }: { receipt: Receipt; turn: Turn
           </Button>
         </div>
       )}
-      <Cost receipt={receipt} />
+      {(receipt.rung !== 'none' || receipt.modelCalls > 0) && <Cost receipt={receipt} />}
     </div>
   );
 }
@@ -188,7 +190,7 @@ const WAYS: Readonly<Record<ReceiptRung, string>> = {
   replay: 'Ask a new session the prompts again',
   new: 'Open a new session',
   fresh: 'Start without the history',
-  none: 'None was left',
+  none: 'Find a way',
 };
 
 function Ways({ receipt: { rung, tried, toolsRan, lockWaits } }: { receipt: Receipt }) {
@@ -199,6 +201,9 @@ function Ways({ receipt: { rung, tried, toolsRan, lockWaits } }: { receipt: Rece
           {WAYS[failed]} <span className="text-faint">– {failure}</span>
         </Way>
       ))}
+      {rung === 'none' && tried.length === 0 && (
+        <li className="text-muted">None was possible here. The turn below says why.</li>
+      )}
       {rung !== 'none' && (
         <Way icon={Check} ink="text-accent">
           <b className="font-semibold text-ink">{WAYS[rung]}</b>

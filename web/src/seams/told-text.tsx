@@ -82,7 +82,7 @@ function ToldPartView({ part, check }: CheckedPart) {
   return (
     <figure>
       <figcaption className="mb-2 flex flex-wrap items-center gap-x-3 text-facts text-muted">
-        <span className="flex-1">
+        <span className="flex-1 whitespace-nowrap">
           {title} · {text.length.toLocaleString('en')} characters
         </span>
         <span className={clsx('flex items-center gap-1', ink)} title={part.sha256}>

@@ -1,6 +1,8 @@
 import { Inbox, ListChecks, type LucideIcon, MessagesSquare, X } from 'lucide-react';
 import { Suspense, useDeferredValue, useEffect, useRef, useState } from 'react';
 import { Link, Redirect, Route, Switch, useLocation, useRoute } from 'wouter';
+import { LiveRegions } from '../announce/live-regions.tsx';
+import { useForYouNews } from '../announce/use-news.ts';
 import { useFreeDrafts } from '../data/drafts/free.ts';
 import { useKeepList, useList } from '../data/list.ts';
 import { useKeepNeeds } from '../data/needs.ts';
@@ -56,6 +58,7 @@ export function Shell() {
       {isPhone && <TabBar />}
       <Overlays />
       <Toasts />
+      <LiveRegions />
       <Attention />
     </div>
   );
@@ -141,6 +144,7 @@ function useAttention(): void {
   const parentTitle = useList(({ known }) => known.get(row?.parent?.conversationId ?? '')?.title);
   const isReady = useList(({ phase }) => phase === 'ready');
   useNotifications(sections, isReady, go);
+  useForYouNews(sections, isReady, place?.id ?? null);
   useEffect(() => {
     const branch = row && branchOf(row, () => parentTitle);
     const name = place === null || row === undefined ? null : [nameOf(row), branch].filter(Boolean).join(', ');

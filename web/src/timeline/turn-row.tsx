@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
-import { Ban, Brain, ChevronRight, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
+import { Ban, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
 import { type CSSProperties, memo } from 'react';
-import type { RecordPart, Turn } from 'throughline/client';
+import type { Turn } from 'throughline/client';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { isOpen, type TurnItem } from '../data/conversation/model.ts';
 import { useTurn } from '../data/conversation/use-conversation.ts';
@@ -11,10 +11,11 @@ import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
 import { useStrand } from '../seams/strands.ts';
 import { useSeam } from '../seams/use-seam.ts';
 import { Ago } from '../ui/time.tsx';
-import { useFold } from './find.ts';
 import { PromptView } from './prompt.tsx';
+import { RunView } from './run.tsx';
+import { type Piece, piecesOf } from './runs.ts';
 import type { Target } from './target.tsx';
-import { Tool } from './tool.tsx';
+import { Thought } from './thought.tsx';
 import { doing, factsOf, noticeText, replacedText } from './turn-words.ts';
 
 /** A turn with the seam before it. It does not depend on other turns, so a stream renders one row only. */
@@ -56,6 +57,7 @@ function lineBeside({ turn, restoring }: TurnItem, n: number): 'begins' | 'none'
 
 function TurnBody({ item, isTarget }: { item: TurnItem; isTarget: boolean }) {
   const { turn, parts } = item;
+  const pieces = piecesOf(parts);
   const replaced = replacedText(turn);
   if (replaced !== null) return <Replaced turn={turn} text={replaced} />;
   return (
@@ -63,12 +65,12 @@ function TurnBody({ item, isTarget }: { item: TurnItem; isTarget: boolean }) {
       <span className="node" aria-hidden />
       <PromptView n={turn.n} createdAt={turn.createdAt} prompt={turn.prompt} isTarget={isTarget} />
       <div className="mt-2.5 space-y-2.5 empty:hidden">
-        {parts.map((part, index) => (
-          <Part
-            key={String(index)}
-            part={part}
+        {pieces.map((piece, index) => (
+          <PieceView
+            key={piece.key}
+            piece={piece}
             n={turn.n}
-            isOpen={isOpen(item) && index === parts.length - 1}
+            isOpen={isOpen(item) && index === pieces.length - 1}
             isRunning={isOpen(item)}
           />
         ))}
@@ -78,49 +80,19 @@ function TurnBody({ item, isTarget }: { item: TurnItem; isTarget: boolean }) {
   );
 }
 
-interface PartProps {
-  readonly part: RecordPart;
+interface PieceProps {
+  readonly piece: Piece;
   readonly n: number;
-  /** More of the part may come. */
+  /** More of it may come. */
   readonly isOpen: boolean;
   /** The turn is running. */
   readonly isRunning: boolean;
 }
 
-function Part({ part, n, isOpen, isRunning }: PartProps) {
-  if (part.type === 'tool') return <Tool tool={part} n={n} isRunning={isRunning} />;
-  if (part.type === 'thought') return <Thought text={part.text} n={n} isOpen={isOpen} />;
-  return <Markdown text={part.text} isOpen={isOpen} />;
-}
-
-/** Folded at first: the answer matters more. */
-function Thought({ text, n, isOpen }: { text: string; n: number; isOpen: boolean }) {
-  const [isShown, toggle] = useFold(n, () => text);
-  return (
-    <div className="text-ui text-muted">
-      <button
-        type="button"
-        aria-expanded={isShown}
-        onClick={toggle}
-        className="-mx-1.5 flex max-w-full items-center gap-2 rounded-sm px-1.5 py-0.5 hover:bg-hover pointer-coarse:min-h-11"
-      >
-        <Brain size={14} className="shrink-0" aria-hidden />
-        <span className="shrink-0">{isOpen ? 'Thinking' : 'Thought'}</span>
-        {!isShown && <span className="truncate text-faint">{lastLine(text)}</span>}
-        <ChevronRight size={13} className={clsx('shrink-0', isShown && 'rotate-90')} aria-hidden />
-      </button>
-      {isShown && (
-        <div className="mt-1 border-l border-line pl-3">
-          <Markdown text={text} isOpen={isOpen} />
-        </div>
-      )}
-    </div>
-  );
-}
-
-function lastLine(text: string): string {
-  const end = text.slice(-400).trimEnd();
-  return end.slice(end.lastIndexOf('\n') + 1);
+function PieceView({ piece, n, isOpen, isRunning }: PieceProps) {
+  if (piece.kind === 'run') return <RunView steps={piece.steps} n={n} isRunning={isRunning} isLast={isOpen} />;
+  if (piece.part.type === 'thought') return <Thought text={piece.part.text} n={n} isOpen={isOpen} />;
+  return <Markdown text={piece.part.text} isOpen={isOpen} />;
 }
 
 function Running({ item }: { item: TurnItem }) {

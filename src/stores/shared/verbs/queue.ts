@@ -59,7 +59,7 @@ export function* answer(
   const ledger = yield* act(() => tx.ledgerByNo(conv));
   const { no, turn_no, turn, ...asked } = yield* permissionRow(owner, id);
   checkAnswer(asked, optionId);
-  if (ledger.row.worker === null) throw nobodyWaits();
+  if (ledger.row.worker === null) throw nobodyWaits(turn);
   yield* run(ANSWER, optionId, by, from, tx.now, no);
   yield* goOn(ledger, turn_no);
   ledger.append('permission.answered', { no: turn_no, id: turn }, { id, optionId, by, ...(from && { from }) });
@@ -92,9 +92,9 @@ function otherAnswer({ optionId, answeredBy, answeredFrom }: AskedRow, options: 
 }
 
 /** The holder of the lease reads the answer as an event; without a holder it is refused. */
-function nobodyWaits(): ThroughlineError {
+function nobodyWaits(turn: string): ThroughlineError {
   return new ThroughlineError('conflict', 'Nobody waits for the answer: the process that ran the turn has ended.', {
-    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry KEY" then sends the prompt again.',
+    hint: `The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry ${turn}" then sends the prompt again.`,
   });
 }
 

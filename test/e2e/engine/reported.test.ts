@@ -37,3 +37,22 @@ test('a session says how full its context was when its agent last reported it', 
   expect(await contextAfter('And now?')).toEqual({ used: 120, size: 200 });
   expect(await contextAfter('And then?')).toEqual({ used: 120, size: 200 });
 });
+
+test('the list of agents has what each announced in an earlier conversation, also for the next process', async () => {
+  await using home = new Home();
+  const models = {
+    sessionUpdate: 'config_option_update',
+    configOptions: [{ id: 'model', currentValue: 'a' }],
+  } as Update;
+  const announcing = (session: AgentSession) =>
+    changedPrompt(session, async function* (prompt) {
+      yield { type: 'update', update: models };
+      yield* session.prompt(prompt);
+    });
+  const engine = await home.engine({ agent: (agent) => changedOpen(agent, announcing, () => true) });
+  expect((await engine.agents())[0]?.announced).toEqual([]);
+  const { turn } = await engine.submit('chat', 'Hello.');
+  await ended(engine, turn);
+  expect((await engine.agents())[0]?.announced).toEqual([models]);
+  expect((await (await home.open()).agents())[0]?.announced).toEqual([models]);
+});
