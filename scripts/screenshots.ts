@@ -65,11 +65,19 @@ interface View {
 const text = (words: string | RegExp) => (page: Page) => page.getByRole('main').getByText(words).first();
 const seam = (page: Page) => page.getByRole('region', { name: `Seam before turn ${RELEASE.length + 2}` });
 /** The buttons of a permission are disabled for a moment. */
-const untilAnswerable = (page: Page) => page.getByRole('button', { name: 'Allow' }).click({ trial: true });
+const untilAnswerable = (page: Page) =>
+  page
+    .getByRole('button', { name: /^Allow/ })
+    .first()
+    .click({ trial: true });
 /** Opens a tab of the panel. Its content is loaded when it is first shown, so `shows` is waited for. */
 const panel = (tab: string, shows: (content: Locator) => Locator) => async (page: Page) => {
   const show = page.getByRole('button', { name: 'Show the panel' });
   if (await show.isVisible()) await show.click();
+  else if ((await page.getByRole('tab').count()) === 0) {
+    await page.getByRole('button', { name: 'Conversation actions' }).click();
+    await page.getByRole('menuitem', { name: 'Show the panel' }).click();
+  }
   const isMore = ['Usage', 'Raw'].includes(tab);
   if (isMore) await page.getByRole('button', { name: 'More about the conversation' }).click();
   await page.getByRole(isMore ? 'menuitem' : 'tab', { name: tab }).click();
@@ -104,10 +112,11 @@ const told = async (page: Page) => {
     bar.closest('[role=log]')?.scrollBy(0, -110);
   });
 };
-/** On a phone, the list and its search are behind a button. */
+/** On a phone, the list and its search are a view of their own. */
 const searched = async (page: Page) => {
-  const list = page.getByRole('button', { name: 'Conversations' });
+  const list = page.getByRole('link', { name: 'All', exact: true });
   if (await list.isVisible()) await list.click();
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('textbox', { name: 'Search all conversations' }).fill('notes');
   await page.getByRole('list', { name: 'Search results' }).getByRole('link').first().waitFor();
 };
@@ -120,7 +129,8 @@ const firstSteps = async (page: Page) => {
 };
 
 const VIEWS: Readonly<Record<string, View>> = {
-  inbox: { path: () => '/', shows: text('Idle'), act: untilAnswerable },
+  'for-you': { path: () => '/', shows: text('Needs you'), act: untilAnswerable },
+  all: { path: () => '/all', shows: (page) => page.getByRole('link', { name: /Release notes/ }) },
   conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
   seam: { path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`, shows: seam },
   sessions: {
@@ -139,7 +149,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   task: { path: ({ task }) => `/tasks/${task}`, shows: text('Write the release notes') },
   health: { path: () => '/health', shows: text('scripted') },
   'first-run': { path: ({ demo }) => `/c/${demo}`, shows: (page) => page.getByRole('region', { name: 'First steps' }) },
-  palette: { path: () => '/', shows: text('Idle'), act: palette },
+  palette: { path: () => '/', shows: text('Needs you'), act: palette },
   new: { path: () => '/new', shows: text('New conversation') },
   compare: { path: ({ release }) => `/c/${release}/compare`, shows: text('Tokens in / out') },
   permission: { path: ({ deploy }) => `/c/${deploy}`, shows: text(/npm run migrate/), act: untilAnswerable },
@@ -147,7 +157,7 @@ const VIEWS: Readonly<Record<string, View>> = {
     path: ({ stranded }) => `/c/${stranded}`,
     shows: (page) => page.getByRole('region', { name: 'Stranded' }),
   },
-  keys: { path: () => '/', shows: text('Idle'), act: dialog('?') },
+  keys: { path: () => '/', shows: text('Needs you'), act: dialog('?') },
   options: {
     path: () => '/new',
     shows: text('New conversation'),
@@ -171,7 +181,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   },
   search: {
     path: () => '/',
-    shows: text('Idle'),
+    shows: text('Needs you'),
     act: searched,
   },
   'failed-restore': {

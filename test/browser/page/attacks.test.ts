@@ -72,7 +72,7 @@ server.test(
 
     const page = await open('/');
     await page.getByRole('region', { name: 'Needs you' }).getByText('osprey').first().waitFor();
-    await expectNothingRan(page, 'inbox and rail');
+    await expectNothingRan(page, '“For you” and rail');
     await page.keyboard.press('/');
     await page.keyboard.type('osprey');
     await page.getByRole('list', { name: 'Search results' }).getByText('osprey').first().waitFor();

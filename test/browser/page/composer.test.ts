@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { axe, PHONE, pageServer, waitForRender } from './harness.ts';
+import { axe, killSession, PHONE, pageServer, waitForRender } from './harness.ts';
 
 const server = pageServer();
 
@@ -563,12 +563,10 @@ server.test('the session is killed on the page, and the next prompt restores it'
   const conversation = await newConversation();
   await conversation.ask('The codeword is osprey.');
   const page = await open(`/c/${(await conversation.get()).id}`);
-  await page.getByRole('button', { name: 'Kill session' }).click();
-  await page.getByText('Session ended. Nothing that was said is lost.').waitFor();
+  await killSession(page);
   expect(await promptField(page).evaluate((element) => element === document.activeElement)).toBe(true);
   expect((await conversation.sessions()).filter(({ state }) => state === 'live')).toEqual([]);
   // The focus must not warm the session again that was just killed.
-  await expect.poll(() => page.getByRole('button', { name: 'Kill session' }).count()).toBe(0);
   await promptField(page).blur();
   await promptField(page).focus();
   await page.keyboard.type('Which codewords have you seen?');
@@ -583,7 +581,8 @@ server.test('the session is killed on the page, and the next prompt restores it'
     .getByRole('region', { name: 'Seam before turn 2' })
     .getByText(/was killed\. It reopened its own session, the one turn\./)
     .waitFor();
-  await page.getByRole('button', { name: 'Kill session' }).waitFor();
+  await page.getByRole('button', { name: 'Conversation actions' }).click();
+  await page.getByRole('menuitem', { name: 'Kill the live session' }).waitFor();
 });
 
 server.test(

@@ -49,8 +49,8 @@ server.test('a fork is shown in both conversations, and leads from one to the ot
   const copy = await (await conversation.fork({ turn: 1, key: 'the fork', title: 'Another way' })).get();
   const page = await open(`/c/${(await conversation.get()).id}`);
   // The panel must show the fork even if the rail does not.
-  await page.getByRole('complementary', { name: 'Conversations' }).getByLabel('State').selectOption('Running');
-  await page.getByText('No conversation matches the filters.').waitFor();
+  await (await server.tl()).conversation('the fork').arrange({ putAway: true });
+  await page.getByRole('link', { name: '1 put away' }).waitFor();
   await showPanel(page, 'Sessions');
   await page.getByRole('button', { name: /^Another way\s*fork after turn 1/ }).click();
   await expect.poll(() => page.url()).toContain(copy.id);

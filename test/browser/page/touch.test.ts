@@ -25,6 +25,8 @@ server.test(
       agent: 'scripted',
       maxIterations: 1,
     });
+    await tl.conversation('aside', { title: 'Aside' }).ensure();
+    await tl.conversation('aside').arrange({ putAway: true });
     const { id } = await conversation.get();
     allow(/status of 404/);
     const page = await open('/');
@@ -38,14 +40,9 @@ server.test(
     // Without a path, something opens over the route before.
     const views: [path: string, ready: () => Promise<unknown>][] = [
       ['/', () => page.getByRole('region', { name: 'Needs you' }).waitFor()],
-      [
-        '',
-        afterTap('Conversations', () =>
-          dialog('Conversations')
-            .getByRole('link', { name: /Touched/ })
-            .waitFor(),
-        ),
-      ],
+      ['/all', () => page.getByRole('link', { name: /Touched/ }).waitFor()],
+      ['', afterTap('Search', () => page.getByRole('textbox', { name: 'Search all conversations' }).waitFor())],
+      ['/put-away', () => page.getByRole('button', { name: 'Bring back' }).waitFor()],
       [`/c/${id}`, () => page.getByRole('region', { name: /^Permission: / }).waitFor()],
       ['', afterTap('Conversation actions', () => page.getByRole('menuitem').first().waitFor())],
       [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react';
 import { useConversationStore } from '../data/conversation/use-conversation.ts';
-import { noticesOf } from '../inbox/notify.ts';
-import type { InboxSections } from '../inbox/sections.ts';
+import { noticesOf } from '../for-you/notify.ts';
+import type { ForYouSections } from '../for-you/sections.ts';
 import { announce } from './announce.ts';
 import { newsOf } from './news.ts';
 
@@ -12,14 +12,14 @@ export function useConversationNews(): void {
 }
 
 /** Announces what happens in other conversations: `open` is the one that announces its own. */
-export function useInboxNews(inbox: InboxSections, isReady: boolean, open: string | null): void {
-  const before = useRef<InboxSections | null>(null);
+export function useForYouNews(now: ForYouSections, isReady: boolean, open: string | null): void {
+  const before = useRef<ForYouSections | null>(null);
   useEffect(() => {
     const known = before.current;
-    before.current = isReady ? inbox : null;
+    before.current = isReady ? now : null;
     if (!isReady || known === null) return;
-    for (const { title, path, isNeed } of noticesOf(known, inbox)) {
+    for (const { title, path, isNeed } of noticesOf(known, now)) {
       if (path !== `/c/${open}`) announce({ text: `${title}.`, urgency: isNeed ? 'assertive' : 'polite' });
     }
-  }, [inbox, isReady, open]);
+  }, [now, isReady, open]);
 }

@@ -36,8 +36,9 @@ function Opened() {
   const conversation = useConversation((state) => state.conversation);
   if (conversation === null) return phase === 'failed' ? <Failed /> : <Skeleton lines={6} afterMs={0} />;
   return (
-    <div className="flex min-h-0 flex-1">
-      <div className="flex min-w-0 flex-1 flex-col">
+    // In a very low window, the header scrolls away, and the timeline can fill the window.
+    <div className="flex min-h-0 flex-1 short:h-dvh short:flex-none">
+      <div className="flex min-w-0 flex-1 flex-col short:block short:overflow-y-auto">
         <Header />
         <Failed />
         <FirstRun />
@@ -45,7 +46,9 @@ function Opened() {
           <Switch>
             <Route path="/compare" component={Compare} />
             <Route>
-              <Timeline />
+              <div className="flex min-h-0 flex-1 flex-col short:h-dvh">
+                <Timeline />
+              </div>
               <Composer />
             </Route>
           </Switch>
@@ -74,7 +77,7 @@ function Failed() {
         {conversation === null && (
           <p>
             <Link href="~/" className="touch text-ink underline decoration-control underline-offset-3">
-              Go to the inbox
+              Go to “For you”
             </Link>
           </p>
         )}

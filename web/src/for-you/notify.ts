@@ -1,14 +1,17 @@
 import { useEffect, useRef } from 'react';
-import type { Conversation } from 'throughline/client';
+import type { Conversation, Task } from 'throughline/client';
 import { readPreference, usePreference, writePreference } from '../data/preferences.ts';
 import { say } from '../ui/say.ts';
 import { nameOf } from '../ui/state.tsx';
-import type { InboxSections, Need } from './sections.ts';
+import { type ForYouSections, isOpen, type Need } from './sections.ts';
+import { wordsOf } from './words.ts';
 
 /** A notification. */
 export interface Notice {
   /** The same in all tabs, so that only one of them shows it. */
   readonly id: string;
+  /** Says nothing of the content. */
+  readonly plain: string;
   readonly title: string;
   readonly body: string;
   readonly path: string;
@@ -16,51 +19,60 @@ export interface Notice {
   readonly isNeed: boolean;
 }
 
-/** What is new in the inbox: what needs a person now, and what has ended. */
-export function noticesOf(before: InboxSections, now: InboxSections): Notice[] {
-  const waited = new Set(before.needs.map((need) => needNotice(need).id));
-  const waits = now.needs.map(needNotice).filter(({ id }) => !waited.has(id));
+/** What is new: what needs a person now, and what has ended. */
+export function noticesOf(before: ForYouSections, now: ForYouSections): Notice[] {
+  const waited = new Set(before.needs.flatMap(needNotices).map(({ id }) => id));
+  const waits = now.needs.flatMap(needNotices).filter(({ id }) => !waited.has(id));
   // A turn may end at once after its question was answered.
-  const asked = before.needs.flatMap((need) => (need.kind === 'permission' ? need.permission.conversationId : []));
-  const ran = new Set([...before.running.map(({ id }) => id), ...asked]);
-  const ended = [...now.changed, ...now.resting].filter(({ id }) => ran.has(id));
-  return [...waits, ...ended.map(endNotice)];
+  const asked = before.needs.filter(({ kind }) => kind === 'questions');
+  const open = [...before.running, ...before.later, ...before.tasks.filter(isOpen), ...asked];
+  const ran = new Set(open.map(({ id }) => id));
+  const ended = [...now.answered, ...now.resting].filter(({ id }) => ran.has(id));
+  const passed = now.tasks.filter((task) => !isOpen(task) && ran.has(task.id));
+  return [...waits, ...ended.map(endNotice), ...passed.map(passNotice)];
 }
 
-function needNotice(need: Need): Notice {
-  if (need.kind === 'permission') {
-    const { permission, conversation } = need;
+function needNotices(need: Need): Notice[] {
+  if (need.kind === 'questions') {
+    const { permissions, conversation, id: of } = need;
     const title = conversation === null ? 'An agent asks you' : `${nameOf(conversation)} asks you`;
-    return { id: permission.id, title, body: permission.title, path: `/c/${permission.conversationId}`, isNeed: true };
+    return permissions.map((permission) => {
+      const body = wordsOf({ ...need, permissions: [permission] });
+      return { id: permission.id, plain: 'An agent asks you', title, body, path: `/c/${of}`, isNeed: true };
+    });
   }
   if (need.kind === 'task') {
-    const { id, name, goal, progress } = need.task;
+    const { id, name, goal, state, progress } = need.task;
+    const what = state === 'failed' ? 'gave up' : 'asks you';
     const body = progress.decision?.reason ?? '';
-    const path = `/tasks/${id}`;
-    return { id: `${id} ${progress.round}`, title: `Task ${name ?? goal} asks you`, body, path, isNeed: true };
+    const about = { id: `${id} ${progress.round} ${state}`, path: `/tasks/${id}`, isNeed: true };
+    return [{ ...about, plain: `A task ${what}`, title: `Task ${name ?? goal} ${what}`, body }];
   }
   const { id, lastSeq, stranded } = need.conversation;
   const [what, body] =
     need.kind === 'stranded'
       ? ['is stranded', stranded?.message ?? '']
       : ['was not restored', 'Its context could not be restored. Nothing was sent.'];
-  return {
-    id: `${id} ${lastSeq}`,
-    title: `${nameOf(need.conversation)} ${what}`,
-    body,
-    path: `/c/${id}`,
-    isNeed: true,
-  };
+  const about = { id: `${id} ${lastSeq}`, path: `/c/${id}`, isNeed: true };
+  return [{ ...about, plain: `A conversation ${what}`, title: `${nameOf(need.conversation)} ${what}`, body }];
 }
 
 const ENDS: Readonly<Record<string, string>> = { idle: 'is done', failed: 'failed', interrupted: 'was interrupted' };
 
 function endNotice(row: Conversation): Notice {
-  const title = `${nameOf(row)} ${ENDS[row.state] ?? 'has ended'}`;
-  return { id: `${row.id} ${row.lastSeq}`, title, body: row.lastAgent ?? '', path: `/c/${row.id}`, isNeed: false };
+  const what = ENDS[row.state] ?? 'has ended';
+  const about = { id: `${row.id} ${row.lastSeq}`, path: `/c/${row.id}`, isNeed: false };
+  return { ...about, plain: `A conversation ${what}`, title: `${nameOf(row)} ${what}`, body: row.lastAgent ?? '' };
+}
+
+function passNotice({ id, name, goal, progress }: Task): Notice {
+  const about = { id: `${id} ${progress.round} done`, path: `/tasks/${id}`, isNeed: false };
+  return { ...about, plain: 'A task is done', title: `Task ${name ?? goal} is done`, body: '' };
 }
 
 const WANTED = 'notify';
+/** Whether notifications may say what a conversation is about: others may see the screen. */
+const WITH_CONTENT = 'notify.content';
 const NOTIFIED = 'notified';
 /** How many ids of shown notices are stored. */
 const MOST_NOTIFIED = 100;
@@ -72,6 +84,7 @@ function canNotify(): boolean {
 
 export function useNotifying() {
   const [wanted, setWanted] = usePreference(WANTED);
+  const [content, setContent] = usePreference(WITH_CONTENT);
   const isPossible = canNotify() && Notification.permission !== 'denied';
   return {
     isPossible,
@@ -80,6 +93,8 @@ export function useNotifying() {
       if ((await Notification.requestPermission()) === 'granted') setWanted('on');
     },
     turnOff: () => setWanted(null),
+    hasContent: content === 'on',
+    allowContent: (isAllowed: boolean) => setContent(isAllowed ? 'on' : null),
   };
 }
 
@@ -87,26 +102,29 @@ export function useNotifying() {
 const VISIBLE = 'throughline.looking';
 
 /** Shows notifications, once for all tabs, and only while no tab is visible. */
-export function useNotifications(inbox: InboxSections, isReady: boolean, go: (path: string) => void): void {
-  const before = useRef<InboxSections | null>(null);
+export function useNotifications(now: ForYouSections, isReady: boolean, go: (path: string) => void): void {
+  const before = useRef<ForYouSections | null>(null);
   useVisibleLock();
   useEffect(() => {
     if (!isReady) return;
-    const notices = before.current === null ? [] : noticesOf(before.current, inbox);
-    before.current = inbox;
+    const notices = before.current === null ? [] : noticesOf(before.current, now);
+    before.current = now;
     if (!canNotify() || readPreference(WANTED) !== 'on' || Notification.permission !== 'granted') return;
     for (const notice of notices) notify(notice, go).catch(onRefused);
-  }, [inbox, isReady, go]);
+  }, [now, isReady, go]);
 }
 
-async function notify({ id, title, body, path }: Notice, go: (path: string) => void): Promise<void> {
+async function notify({ id, plain, title, body, path }: Notice, go: (path: string) => void): Promise<void> {
   await navigator.locks.request('throughline.notified', async () => {
     const notified = (readPreference(NOTIFIED) ?? '').split('\n');
     if (notified.includes(id)) return;
     writePreference(NOTIFIED, [...notified, id].slice(-MOST_NOTIFIED).join('\n'));
     const { held = [] } = await navigator.locks.query();
     if (held.some(({ name }) => name === VISIBLE)) return;
-    const shown = new Notification(title, { body, tag: id });
+    const shown =
+      readPreference(WITH_CONTENT) === 'on'
+        ? new Notification(title, { body, tag: id })
+        : new Notification(plain, { tag: id });
     shown.onclick = () => {
       window.focus();
       go(path);

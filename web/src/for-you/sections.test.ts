@@ -2,7 +2,7 @@ import type { Conversation, Permission, Task } from 'throughline/client';
 import { describe, expect, test } from 'vitest';
 import { firstSeen, isNew, parseSeen, withSeen } from '../data/seen.ts';
 import { noticesOf } from './notify.ts';
-import { type InboxFacts, inboxOf, titleOf } from './sections.ts';
+import { type ForYouFacts, sectionsOf, titleOf } from './sections.ts';
 
 const row = (id: string, more: Partial<Conversation> = {}) =>
   ({
@@ -20,17 +20,24 @@ const row = (id: string, more: Partial<Conversation> = {}) =>
 const permission = (id: string, conversationId: string, state = 'open') =>
   ({ id, conversationId, state, title: 'May I?' }) as Permission;
 const task = (id: string, state = 'asking') =>
-  ({ id, state, name: id, goal: '', progress: { round: 1, decision: null } }) as unknown as Task;
+  ({
+    id,
+    state,
+    name: id,
+    goal: '',
+    endedAt: 20,
+    progress: { round: 1, decision: null, conversationId: null },
+  }) as unknown as Task;
 
-const inbox = (rows: Conversation[], more: Partial<InboxFacts> = {}) =>
-  inboxOf({
+const forYou = (rows: Conversation[], more: Partial<ForYouFacts> = {}) =>
+  sectionsOf({
     ...{ permissions: [], tasks: [], left: {}, seen: { all: 10, each: {} } },
     known: new Map(rows.map((each) => [each.id, each])),
     ...more,
   });
 const ids = (rows: readonly Conversation[]) => rows.map(({ id }) => id);
 
-describe('the sections of the inbox', () => {
+describe('the sections of “For you”', () => {
   test('a conversation is in one of them', () => {
     const rows = [
       row('asks', { state: 'asks', openPermissions: 1 }),
@@ -40,9 +47,14 @@ describe('the sections of the inbox', () => {
       row('failed', { state: 'failed', updatedAt: 12 }),
       row('rests'),
     ];
-    const { needs, running, changed, resting } = inbox(rows, { permissions: [permission('p', 'asks')] });
-    expect(needs.map(({ kind }) => kind)).toEqual(['permission', 'unrestored']);
-    expect([ids(running), ids(changed), ids(resting)]).toEqual([['runs', 'waits'], ['failed'], ['rests']]);
+    const { needs, running, later, answered, resting } = forYou(rows, { permissions: [permission('p', 'asks')] });
+    expect(needs.map(({ kind }) => kind)).toEqual(['questions', 'unrestored']);
+    expect([ids(running), ids(later), ids(answered), ids(resting)]).toEqual([
+      ['runs'],
+      ['waits'],
+      ['failed'],
+      ['rests'],
+    ]);
   });
 
   test('a stranded conversation needs attention while it has an open turn, and is listed once if it also asks', () => {
@@ -52,16 +64,16 @@ describe('the sections of the inbox', () => {
       row('waits', { stranded, open: 1, state: 'queued' }),
       row('asks', { stranded, open: 1, state: 'asks' }),
     ];
-    const now = inbox(rows, { permissions: [permission('p', 'asks')] });
-    expect(now.needs.map(({ kind }) => kind)).toEqual(['permission', 'stranded']);
-    expect([ids(now.running), ids(now.resting)]).toEqual([[], ['rests']]);
-    expect(noticesOf(inbox([]), now).map(({ title, body }) => `${title}: ${body}`)).toContain(
+    const now = forYou(rows, { permissions: [permission('p', 'asks')] });
+    expect(now.needs.map(({ kind }) => kind)).toEqual(['questions', 'stranded']);
+    expect([ids(now.later), ids(now.resting)]).toEqual([[], ['rests']]);
+    expect(noticesOf(forYou([]), now).map(({ title, body }) => `${title}: ${body}`)).toContain(
       'waits is stranded: It runs only there.',
     );
   });
 
   test('a question answered elsewhere, a task that continues and a dismissed restore need no attention', () => {
-    const { needs, running, resting } = inbox([row('asks', { state: 'asks' }), row('lost', { state: 'unrestored' })], {
+    const { needs, running, resting } = forYou([row('asks', { state: 'asks' }), row('lost', { state: 'unrestored' })], {
       permissions: [permission('p', 'asks', 'answered'), permission('q', 'gone', 'withdrawn')],
       tasks: [task('t', 'running')],
       left: { lost: 5 },
@@ -71,21 +83,46 @@ describe('the sections of the inbox', () => {
   });
 
   test('a dismissed restore is listed again after another event', () => {
-    expect(inbox([row('lost', { state: 'unrestored', lastSeq: 9 })], { left: { lost: 5 } }).needs).toHaveLength(1);
+    expect(forYou([row('lost', { state: 'unrestored', lastSeq: 9 })], { left: { lost: 5 } }).needs).toHaveLength(1);
   });
 
-  test('every question is listed, also several of one conversation, and of one that is not loaded yet', () => {
+  test('questions are listed by conversation, also by one that is not loaded yet', () => {
     const permissions = [permission('p', 'a'), permission('q', 'a'), permission('r', 'b')];
-    expect(inbox([row('a', { state: 'asks' })], { permissions, tasks: [task('t')] }).needs).toHaveLength(4);
+    const { needs } = forYou([row('a', { state: 'asks' })], { permissions, tasks: [task('t')] });
+    expect(needs.map(({ id }) => id)).toEqual(['a', 'b', 't']);
+    expect(needs[0]).toMatchObject({ permissions: [{ id: 'p' }, { id: 'q' }], conversation: { id: 'a' } });
   });
 
-  test('on the first visit nothing is listed as changed', () => {
-    expect(inbox([row('a', { updatedAt: 99 })], { seen: null }).changed).toEqual([]);
+  test('a task that gave up needs somebody until it is dismissed or its conversation was opened; its conversation is not listed', () => {
+    const stuck = { ...task('t', 'failed'), progress: { round: 2, conversationId: 'c' } } as Task;
+    const rows = [row('c', { updatedAt: 20 })];
+    const kinds = (more: Partial<ForYouFacts> = {}) => {
+      const { needs, answered } = forYou(rows, { tasks: [stuck], ...more });
+      return [needs.map(({ kind }) => kind), ids(answered)];
+    };
+    expect(kinds()).toEqual([['task'], []]);
+    expect(kinds({ left: { t: 1 } })).toEqual([['task'], []]); // it was tried again since
+    expect(kinds({ left: { t: 2 } })[0]).toEqual([]);
+    expect(kinds({ seen: { all: 10, each: { c: 20 } } })).toEqual([[], []]);
+    expect(kinds({ seen: null })[0]).toEqual([]);
+  });
+
+  test('open tasks are listed, and those that have passed until they were seen', () => {
+    const tasks = [task('runs', 'running'), task('waits', 'waiting'), task('passed', 'done'), task('off', 'cancelled')];
+    expect(forYou([], { tasks }).tasks.map(({ id }) => id)).toEqual(['runs', 'waits', 'passed']);
+    expect(forYou([], { tasks, left: { passed: 1 } }).tasks.map(({ id }) => id)).toEqual(['runs', 'waits']);
+    expect(
+      noticesOf(forYou([], { tasks: [task('passed', 'running')] }), forYou([], { tasks })).map(({ title }) => title),
+    ).toEqual(['Task passed is done']);
+  });
+
+  test('on the first visit nothing is listed as answered', () => {
+    expect(forYou([row('a', { updatedAt: 99 })], { seen: null }).answered).toEqual([]);
   });
 
   test('a new conversation without turns is in none; one whose first turn failed is', () => {
     const rows = [row('new', { historyCount: 0 }), row('failed', { historyCount: 0, state: 'failed', updatedAt: 20 })];
-    expect(inbox(rows)).toMatchObject({ resting: [], changed: [{ id: 'failed' }] });
+    expect(forYou(rows)).toMatchObject({ resting: [], answered: [{ id: 'failed' }] });
   });
 
   test('the title begins with the count', () => {
@@ -122,11 +159,12 @@ describe('what was seen', () => {
 
 describe('notifications', () => {
   test('are shown once for what needs a person, and for what has ended', () => {
-    const before = inbox([row('a', { state: 'running' }), row('b', { state: 'running' })]);
+    const before = forYou([row('a', { state: 'running' }), row('b', { state: 'running' })]);
     const permissions = [permission('p', 'b')];
-    const now = inbox([row('a', { state: 'failed', updatedAt: 20 }), row('b', { state: 'asks' })], { permissions });
+    const now = forYou([row('a', { state: 'failed', updatedAt: 20 }), row('b', { state: 'asks' })], { permissions });
     expect(noticesOf(before, now).map(({ title }) => title)).toEqual(['b asks you', 'a failed']);
+    expect(noticesOf(before, now).map(({ plain }) => plain)).toEqual(['An agent asks you', 'A conversation failed']);
     expect(noticesOf(now, now)).toEqual([]);
-    expect(noticesOf(inbox([]), inbox([row('imported')]))).toEqual([]);
+    expect(noticesOf(forYou([]), forYou([row('imported')]))).toEqual([]);
   });
 });
