@@ -24,7 +24,16 @@ describe('what is asked', () => {
   test('a diff names its file, and the file is not named twice', () => {
     const content = [{ type: 'diff', path: '/a', oldText: 'x', newText: 'y' }];
     const asked = askedOf({ title: 'Edit', toolCall: { title: 'Edit', content, locations: [{ path: '/a' }] } });
-    expect(asked).toMatchObject({ tool: null, targets: [], diffs: [{ path: '/a', before: 'x', after: 'y' }] });
+    expect(asked).toMatchObject({ tool: null, targets: [], diffs: [{ path: '/a', oldText: 'x', newText: 'y' }] });
+  });
+
+  test('input that a diff shows is not shown as JSON again, and everything else is', () => {
+    const content = [{ type: 'diff', path: '/a', oldText: 'x', newText: 'y' }];
+    const edits = [{ old_string: 'x', new_string: 'y' }];
+    const rawInput = { file_path: '/a', edits, replace_all: true, extra: 'z' };
+    const { input } = askedOf({ title: 'Edit', toolCall: { content, rawInput } });
+    expect(JSON.parse(input ?? '')).toEqual({ replace_all: true, extra: 'z' });
+    expect(askedOf({ title: 'Edit', toolCall: { content, rawInput: { edits } } }).input).toBeNull();
   });
 
   test.each([null, 'text', 7, [], { rawInput: 'raw', content: [null, 3], locations: 'none' }])(

@@ -1,5 +1,6 @@
 import type { Permission } from 'throughline/client';
 import { isObject } from '../../../src/core/turn/content.ts';
+import { type ReportedDiff, reportedDiff } from '../../../src/core/turn/reported-diff.ts';
 import { shellWord } from '../ui/shell-word.ts';
 
 /** What an agent asks for, in parts that a person can read. Together they are complete. */
@@ -19,20 +20,16 @@ export interface Asked {
   readonly input: string | null;
 }
 
-export interface AskedDiff {
-  readonly path: string;
-  /** Null: the file is new. */
-  readonly before: string | null;
-  readonly after: string;
-}
+export type AskedDiff = ReportedDiff;
 
 export function askedOf({ title, toolCall }: Pick<Permission, 'title' | 'toolCall'>): Asked {
   const call = isObject(toolCall) ? toolCall : {};
   const input = isObject(call.rawInput) ? call.rawInput : {};
   const content = Array.isArray(call.content) ? call.content.filter(isObject) : [];
-  const diffs = content.flatMap(diffOf);
+  const diffs = content.flatMap((item) => reportedDiff(item) ?? []);
   const [field, command] = commandOf(input);
-  const rest = Object.entries(input).filter(([name]) => name !== field);
+  const isShown = (value: unknown) => isIn(diffs, value);
+  const rest = Object.entries(input).filter(([name, value]) => name !== field && !isShown(value));
   return {
     kind: textIn(call.kind),
     tool: textIn(call.title) === title ? null : textIn(call.title),
@@ -46,7 +43,7 @@ export function askedOf({ title, toolCall }: Pick<Permission, 'title' | 'toolCal
 
 /** Everything of it that a person reads. */
 export function markableTexts({ tool, targets, command, diffs, texts, input }: Asked): string[] {
-  const changed = diffs.flatMap(({ path, after }) => [path, after]);
+  const changed = diffs.flatMap(({ path, newText }) => [path, newText]);
   return [tool, ...targets, command, ...changed, ...texts, input].filter((text) => text !== null);
 }
 
@@ -60,6 +57,14 @@ function commandOf(input: Record<string, unknown>): readonly [string | null, str
     }
   }
   return [null, null];
+}
+
+/** Whether all of a value is in the diffs: so it is shown once, as a person can read it. */
+function isIn(diffs: readonly AskedDiff[], value: unknown): boolean {
+  if (typeof value === 'string') {
+    return diffs.some(({ path, oldText, newText }) => [path, oldText, newText].includes(value));
+  }
+  return isObject(value) || Array.isArray(value) ? Object.values(value).every((each) => isIn(diffs, each)) : false;
 }
 
 function restOfInput(raw: unknown, rest: readonly (readonly [string, unknown])[]): string | null {
@@ -76,11 +81,6 @@ function targetsOf(call: Record<string, unknown>, diffs: readonly AskedDiff[]): 
   });
   // A diff names its own file.
   return [...new Set(paths)].filter((path) => !diffs.some((diff) => diff.path === path));
-}
-
-function diffOf({ type, path, oldText, newText }: Record<string, unknown>): AskedDiff[] {
-  if (type !== 'diff' || typeof path !== 'string' || typeof newText !== 'string') return [];
-  return [{ path, before: typeof oldText === 'string' ? oldText : null, after: newText }];
 }
 
 function wordsOf({ type, content }: Record<string, unknown>): string[] {

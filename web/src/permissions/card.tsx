@@ -3,12 +3,13 @@ import { Ban, Check, CircleHelp, type LucideIcon, TriangleAlert, Undo2 } from 'l
 import { Suspense, useEffect, useRef, useState } from 'react';
 import type { Permission, PermissionOption } from 'throughline/client';
 import { writtenOut } from '../../../src/core/input/marks.ts';
+import { warningOf } from '../../../src/core/input/warning.ts';
 import { answerPermission } from '../data/permissions.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { lazily } from '../ui/lazily.tsx';
 import { ErrorNote, Verbatim } from '../ui/notes.tsx';
-import { SafeText, warningOf } from '../ui/safe-text.tsx';
+import { SafeText } from '../ui/safe-text.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { Ago } from '../ui/time.tsx';
 import { type Asked, askedOf, INERT_MS, markableTexts, mayAnswer, outcomeOf, type Press } from './asked.ts';
@@ -162,7 +163,7 @@ function AskedView({ asked, warning }: { asked: Asked; warning: string | null })
 
 /** The new content of the files, until the differences can be shown. */
 function NewTexts({ diffs }: Pick<Asked, 'diffs'>) {
-  return diffs.map(({ path, after }) => <Literal key={path} text={after} label={path} />);
+  return diffs.map(({ path, newText }, index) => <Literal key={String(index)} text={newText} label={path} />);
 }
 
 function Literal({ text, label }: { text: string; label: string }) {
