@@ -6,7 +6,7 @@ import { useList } from '../data/list.ts';
 import { useNeeds } from '../data/needs.ts';
 import { firstSeen, keepSeen } from '../data/seen.ts';
 import { useClient, useMay } from '../data/session.ts';
-import { PermissionCard } from '../permissions/card.tsx';
+import { DecisionLine, PermissionCard } from '../permissions/card.tsx';
 import { useChangedAt, useJustEnded } from '../permissions/cards.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
@@ -89,7 +89,7 @@ export function Inbox() {
           <Section title="Needs you" count={needs.length}>
             {ended.map((permission) => (
               <li key={permission.id} className="py-2">
-                <PermissionCard permission={permission} />
+                <DecisionLine permission={permission} />
               </li>
             ))}
             {needs.map((need) => (
@@ -214,7 +214,7 @@ function NeedLine({ need, movedAt }: { need: Need; movedAt: number }) {
         </span>
         <span className="shrink-0 text-muted">{conversation?.lastAgent ?? ''}</span>
       </Link>
-      <PermissionCard permission={permission} movedAt={movedAt} />
+      <PermissionCard permission={permission} agent={conversation?.lastAgent ?? 'The agent'} movedAt={movedAt} />
     </div>
   );
 }

@@ -1,11 +1,12 @@
 import { clsx } from 'clsx';
 import { Ban, Brain, ChevronRight, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
-import { memo } from 'react';
+import { Fragment, memo } from 'react';
 import type { RecordPart, Turn } from 'throughline/client';
 import { Link } from 'wouter';
 import { isOpen, type TurnItem } from '../data/conversation/model.ts';
 import { useConversation, useTurn } from '../data/conversation/use-conversation.ts';
 import { Markdown } from '../markdown/markdown.tsx';
+import { Questions, ToolDecisions } from '../permissions/questions.tsx';
 import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
 import { useSeam } from '../seams/use-seam.ts';
 import { sessionColour, sessionOrders } from '../ui/colours.ts';
@@ -56,14 +57,12 @@ function TurnBody({ item }: { item: TurnItem }) {
       <Heading n={turn.n} createdAt={turn.createdAt} />
       <PromptView prompt={turn.prompt} />
       {parts.map((part, index) => (
-        <Part
-          key={String(index)}
-          part={part}
-          n={turn.n}
-          isOpen={isOpen(item) && index === parts.length - 1}
-          isRunning={isOpen(item)}
-        />
+        <Fragment key={String(index)}>
+          <Part part={part} n={turn.n} isOpen={isOpen(item) && index === parts.length - 1} isRunning={isOpen(item)} />
+          {part.type === 'tool' && <ToolDecisions turn={turn} tools={[part.id]} />}
+        </Fragment>
       ))}
+      <Questions turn={turn} tools={parts.flatMap((part) => (part.type === 'tool' ? [part.id] : []))} />
       {isOpen(item) ? <Running item={item} /> : <Ended turn={turn} />}
     </div>
   );

@@ -61,3 +61,17 @@ function useMinute(): number {
   }, []);
   return useClock();
 }
+
+/** The time of day of something today, else the day; with the exact time as a tooltip. */
+export function At({ at, className }: { at: number; className?: string }) {
+  const isToday = new Date(at).toDateString() === new Date(useMinute()).toDateString();
+  const when = new Date(at);
+  const shown = isToday
+    ? when.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+    : when.toLocaleDateString([], { day: 'numeric', month: 'short' });
+  return (
+    <time dateTime={when.toISOString()} title={when.toLocaleString()} className={className}>
+      {shown}
+    </time>
+  );
+}
