@@ -27,10 +27,10 @@ server.test('what hides or forges the text of a question is marked, and can be a
   const title = card.getByRole('heading');
   await title.waitFor();
   expect(await title.textContent()).toBe(
-    'echo ok # U+202E · reorders text; rm -rf ~ # get.harb\u043e · Cyrillicrbank.dev',
+    'echo ok # U+202E · turns text round; rm -rf ~ # get.harb\u043e · Cyrillicrbank.dev',
   );
-  expect(await title.locator('mark').allTextContents()).toEqual(['U+202E · reorders text', '\u043e · Cyrillic']);
-  await card.getByText(/^2 characters here are not what a person would see/).waitFor();
+  expect(await title.locator('mark').allTextContents()).toEqual(['U+202E · turns text round', '\u043e · Cyrillic']);
+  await card.getByText(/^Two characters here are not what they look like: U\+202E changes the order/).waitFor();
   expect(await card.getByRole('button').allTextContents()).not.toContainEqual(expect.stringMatching(/always/i));
   const name = 'Fix the p[\u0430 · Cyrillic]yment';
   await page.getByRole('heading', { level: 1, name }).waitFor();
