@@ -15,14 +15,15 @@ import {
   Trash2,
   Wrench,
 } from 'lucide-react';
-import { memo, useMemo } from 'react';
-import { quotedPath } from '../../../src/core/input/visible.ts';
+import { memo } from 'react';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
+import { changedLines, outputBeside } from '../diff/tool-changes.ts';
+import { ToolDiffs } from '../diff/tool-diffs.tsx';
 import { CopyButton } from '../ui/notes.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { duration } from '../ui/time.tsx';
 import { commandIn, toolText, useFold } from './find.ts';
-import { changeOf, type OutputPiece, piecesOf } from './tool-output.ts';
+import { withoutSequences } from './tool-output.ts';
 import { type ToolState, toolState } from './turn-words.ts';
 
 const ICONS: Readonly<Record<string, LucideIcon>> = {
@@ -54,11 +55,10 @@ interface ToolProps {
 /** One line. When it is opened, also what the tool printed and changed. */
 export const Tool = memo(function Tool({ tool, n, isRunning }: ToolProps) {
   const [isShown, toggle] = useFold(n, () => toolText(tool));
-  const pieces = useMemo(() => (tool.output === null ? [] : piecesOf(tool.output)), [tool.output]);
   const state = toolState(tool.status, isRunning);
   const { icon: End, word, ink } = ENDS[state];
   const Icon = ICONS[tool.kind] ?? Wrench;
-  const change = changeOf(pieces);
+  const change = changedLines(tool);
   const target = tool.target !== null && !tool.name.includes(tool.target) ? tool.target : null;
   return (
     <div className="my-1 text-ui">
@@ -91,25 +91,22 @@ export const Tool = memo(function Tool({ tool, n, isRunning }: ToolProps) {
           <ChevronRight size={13} className={clsx(isShown && 'rotate-90')} aria-hidden />
         </span>
       </button>
-      {isShown && <Opened tool={tool} pieces={pieces} />}
+      {isShown && <Opened tool={tool} />}
     </div>
   );
 });
 
-function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece[] }) {
+function Opened({ tool }: { tool: ToolPart }) {
   // The whole command; the target may be only its beginning.
   const command = tool.kind === 'execute' ? (commandIn(tool.input) ?? tool.target) : null;
+  const printed = outputBeside(tool);
   return (
     <div className="mt-1 mb-2 space-y-2 pl-5.5">
-      {pieces.map((piece, index) =>
-        piece.kind === 'diff' ? (
-          <Diff key={String(index)} piece={piece} />
-        ) : (
-          <Output key={String(index)} text={piece.text} command={index === 0 ? command : null} />
-        ),
+      <ToolDiffs tool={tool} />
+      {(printed !== null || command !== null) && <Output text={withoutSequences(printed ?? '')} command={command} />}
+      {printed === null && command === null && tool.diffs === undefined && (
+        <p className="text-facts text-muted">No output was recorded.</p>
       )}
-      {pieces.length === 0 && command !== null && <Output text="" command={command} />}
-      {pieces.length === 0 && command === null && <p className="text-facts text-muted">No output was recorded.</p>}
       {tool.input !== null && command === null && (
         <details className="text-facts text-muted">
           <summary className="cursor-pointer pointer-coarse:py-3.5">Input</summary>
@@ -141,36 +138,5 @@ function Output({ text, command }: { text: string; command: string | null }) {
         <CopyButton text={text} label="Copy the output" />
       </span>
     </div>
-  );
-}
-
-function Diff({ piece: { path: raw, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
-  const path = quotedPath(raw);
-  return (
-    <figure className="overflow-hidden rounded-sm border border-line">
-      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-facts break-all">
-        <SafeText text={path} as="code" />
-      </figcaption>
-      <section
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
-        tabIndex={0}
-        aria-label={`Changes in ${path}`}
-        className="max-h-96 overflow-auto font-mono text-facts leading-5"
-      >
-        {lines.map(({ sign, text, number }, index) => (
-          <div
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a diff never move
-            key={index}
-            className={clsx('flex w-max min-w-full whitespace-pre', sign === '+' ? 'bg-add-soft' : 'bg-del-soft')}
-          >
-            <span className="w-10 shrink-0 pr-2 text-right text-faint tabular-nums select-none">{number}</span>
-            <span className="w-4 shrink-0 select-none">{sign === '-' ? '−' : sign}</span>
-            <span className="pr-2">
-              <SafeText text={text} as="code" />
-            </span>
-          </div>
-        ))}
-      </section>
-    </figure>
   );
 }

@@ -117,7 +117,7 @@ export class TurnReader {
   }
 
   #user(message: ClaudeMessage): Update[] {
-    const updates = resultUpdates(message.message as EntryMessage);
+    const updates = resultUpdates(message.message as EntryMessage, message.tool_use_result);
     if (updates.length > 0) this.#note(message);
     // Now all model calls before the next one are complete, with their usage.
     return [...updates, ...this.#spent.updates()];
