@@ -72,10 +72,10 @@ export function PermissionCard(props: PermissionCardProps) {
     >
       <header className="flex flex-wrap items-center gap-x-2 gap-y-0.5 border-b border-look-line bg-look-soft px-3.5 py-1.5">
         <NeedsGlyph />
-        <h3 className="min-w-0 flex-1 text-said font-semibold wrap-anywhere">
+        <h3 className="min-w-0 flex-1 basis-56 text-said font-semibold wrap-anywhere">
           {headline ?? <SafeText text={permission.title} as="code" />}
         </h3>
-        <span className="flex flex-wrap items-center gap-x-2 text-facts text-muted tabular-nums">
+        <span className="flex flex-wrap items-center gap-x-2 text-facts text-muted tabular-nums max-sm:w-full max-sm:pl-5.5">
           {where}
           {place}
         </span>
@@ -166,7 +166,9 @@ function OptionRow({ permission, shownAt, sending, hasHeadline, isMarked, onAnsw
       aria-keyshortcuts={option === refuse ? 'R' : option === allow ? 'A' : undefined}
       aria-disabled={!isReady || sending !== null}
       className={clsx(
-        'h-auto min-h-7 max-w-full shrink whitespace-normal py-1 text-left transition-opacity max-sm:flex-1',
+        'h-auto min-h-7 max-w-full shrink py-1 whitespace-normal transition-opacity',
+        // On a phone: no and yes beside each other, the rest below them.
+        option === refuse || option === allow ? 'max-sm:flex-1' : 'max-sm:order-1 max-sm:w-full',
         (!isReady || sending !== null) && 'opacity-50',
       )}
       onPointerDown={() => pressed(false)}
@@ -189,9 +191,9 @@ function OptionRow({ permission, shownAt, sending, hasHeadline, isMarked, onAnsw
   return (
     <footer ref={row} className="flex flex-wrap items-center gap-2 px-2.5 pb-2.5 pl-3.5">
       {refusing.map(button)}
-      <span className="min-w-0 flex-1" />
+      <span className="min-w-0 flex-1 max-sm:hidden" />
       {isMarked && offered.length < options.length && (
-        <span className="text-facts text-muted">With marked characters only once</span>
+        <span className="text-facts text-muted max-sm:-order-1 max-sm:w-full">With marked characters only once</span>
       )}
       {lasting.map(button)}
       {once.map(button)}
@@ -217,8 +219,9 @@ function wordsOf({ kind, name }: PermissionOption, options: readonly PermissionO
 /** `title`: the agent's own words, where the card has others; null: they are the headline. */
 function AskedView({ asked, title }: { asked: Asked; title: string | null }) {
   const { tool, kind, targets, command, diffs, texts, input } = asked;
-  const what = [...new Set([tool, kind])].filter((word) => word !== null).join(' · ');
-  const isSaid = title === null || title === command || targets.includes(title);
+  // The headline says what the tool and its kind say.
+  const what = title !== null ? '' : [...new Set([tool, kind])].filter((word) => word !== null).join(' · ');
+  const isSaid = title === null || isName(title) || title.replaceAll('`', '') === command || targets.includes(title);
   return (
     <>
       {!isSaid && (
@@ -251,6 +254,9 @@ function AskedView({ asked, title }: { asked: Asked; title: string | null }) {
     </>
   );
 }
+
+/** Only the name of a tool: `Bash`, `mcp__files__write`. */
+const isName = (title: string) => /^[\w.-]+$/.test(title);
 
 /** The new content of the files, until the differences can be shown. */
 function NewTexts({ diffs }: Pick<Asked, 'diffs'>) {
