@@ -6,12 +6,12 @@ import { useLocation } from 'wouter';
 import { type Proof, windowText } from '../../../src/core/restore/receipt.ts';
 import { RUNGS } from '../../../src/core/restore/restore-settings.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
+import { WhatToDo } from '../failures/what-to-do.tsx';
 import { Button } from '../ui/button.tsx';
 import { CliLine } from '../ui/notes.tsx';
 import { isTouch } from '../ui/screen.ts';
 import { shellWord } from '../ui/shell-word.ts';
 import { duration } from '../ui/time.tsx';
-import { WhatToDo } from './failed-restore.tsx';
 import { cellsOf, type Share, stretchesOf, turnsText } from './strip.ts';
 import { ToldText } from './told-text.tsx';
 

@@ -1,10 +1,11 @@
 import { clsx } from 'clsx';
-import { Ban, Brain, ChevronRight, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
+import { Ban, Brain, ChevronRight, CircleDot, Clock } from 'lucide-react';
 import { Fragment, memo } from 'react';
 import type { RecordPart, Turn } from 'throughline/client';
 import { Link } from 'wouter';
 import { isOpen, type TurnItem } from '../data/conversation/model.ts';
 import { useConversation, useTurn } from '../data/conversation/use-conversation.ts';
+import { TurnEnd } from '../failures/turn-end.tsx';
 import { Markdown } from '../markdown/markdown.tsx';
 import { Questions, ToolDecisions } from '../permissions/questions.tsx';
 import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
@@ -146,28 +147,10 @@ function Running({ item }: { item: TurnItem }) {
   );
 }
 
-const ENDS: Readonly<Record<string, { readonly icon: LucideIcon; readonly word: string; readonly ink: string }>> = {
-  failed: { icon: CircleX, word: 'Failed', ink: 'text-broken' },
-  cancelled: { icon: Ban, word: 'Cancelled', ink: 'text-muted' },
-  interrupted: { icon: CirclePause, word: 'Interrupted', ink: 'text-look' },
-};
-
 function Ended({ turn }: { turn: Turn }) {
-  const end = ENDS[turn.state];
   return (
     <footer className="space-y-1 text-facts text-faint tabular-nums">
-      {end !== undefined && (
-        <div className="flex gap-2 text-ui">
-          <end.icon size={15} className={clsx('mt-0.5 shrink-0', end.ink)} aria-hidden />
-          <div className="min-w-0">
-            <p>
-              <span className={clsx('font-medium', end.ink)}>{end.word}</span>
-              {turn.failure !== null && <span className="ml-2 text-ink">{turn.failure.message}</span>}
-            </p>
-            {turn.failure?.hint !== undefined && <p className="text-muted">{turn.failure.hint}</p>}
-          </div>
-        </div>
-      )}
+      <TurnEnd turn={turn} />
       <p>{factsOf(turn).join(' · ')}</p>
     </footer>
   );
