@@ -49,6 +49,8 @@ interface Data {
   readonly deploy: string;
   readonly stranded: string;
   readonly unrestored: string;
+  readonly loss: string;
+  readonly part: string;
   readonly changed: string;
 }
 
@@ -66,8 +68,11 @@ const seam = (page: Page) => page.getByRole('region', { name: `Seam before turn 
 const untilAnswerable = (page: Page) => page.getByRole('button', { name: 'Allow' }).click({ trial: true });
 /** Opens a tab of the panel. Its content is loaded when it is first shown, so `shows` is waited for. */
 const panel = (tab: string, shows: (content: Locator) => Locator) => async (page: Page) => {
-  await page.getByRole('button', { name: 'Show the panel' }).click();
-  await page.getByRole('tab', { name: tab }).click();
+  const show = page.getByRole('button', { name: 'Show the panel' });
+  if (await show.isVisible()) await show.click();
+  const isMore = ['Usage', 'Raw'].includes(tab);
+  if (isMore) await page.getByRole('button', { name: 'More about the conversation' }).click();
+  await page.getByRole(isMore ? 'menuitem' : 'tab', { name: tab }).click();
   await shows(page.getByRole('tabpanel', { name: tab }))
     .first()
     .waitFor();
@@ -93,7 +98,7 @@ const press = (name: string | RegExp, shows: (page: Page) => Locator) => async (
 };
 /** What a session was told, with the end of the turn before it. */
 const told = async (page: Page) => {
-  await press(/^Show the exact text/, () => page.getByText(/^sha256/))(page);
+  await page.getByText('is the one on record').waitFor();
   await seam(page).evaluate((bar) => {
     bar.scrollIntoView({ block: 'start' });
     bar.closest('[role=log]')?.scrollBy(0, -110);
@@ -118,11 +123,13 @@ const VIEWS: Readonly<Record<string, View>> = {
   inbox: { path: () => '/', shows: text('Idle'), act: untilAnswerable },
   conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
   seam: { path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`, shows: seam },
-  lineage: {
+  sessions: {
     path: ({ release }) => `/c/${release}`,
     shows: seam,
-    act: panel('Lineage', (content) => content.getByRole('button')),
+    act: panel('Sessions', (content) => content.getByRole('button')),
   },
+  loss: { path: ({ loss }) => `/c/${loss}/seam/401`, shows: text('did not fit') },
+  part: { path: ({ part }) => `/c/${part}`, shows: text('oldest did not fit') },
   usage: {
     path: ({ release }) => `/c/${release}`,
     shows: seam,
@@ -304,13 +311,33 @@ async function prepare(url: string): Promise<Data> {
   await unrestored.ask('/say Three keys have not been used this year.');
   await unrestored.kill();
   await unrestored.ask('Which ones?', { restore: { rung: 'resume' } }).catch(() => {});
+  const [loss, part] = [await lose(tl, 'arm64', 400, 569), await lose(tl, 'notes-of-a-year', 30, 2_000)];
   const task = await addTasks(tl.tasks);
   await leaveStranded();
   const stranded = await tl.conversation('budget').get();
   const demo = await tl.conversation('demo').get();
   const deploy = await tl.conversation('deploy').get();
-  const ids = { demo: demo.id, deploy: deploy.id, stranded: stranded.id, changed: (await invoice.get()).id };
+  const ids = {
+    loss,
+    part,
+    demo: demo.id,
+    deploy: deploy.id,
+    stranded: stranded.id,
+    changed: (await invoice.get()).id,
+  };
   return { ...ids, unrestored: (await unrestored.get()).id, release: (await release.get()).id, task };
+}
+
+/** A long conversation that was brought in, of which a new session was told only the end. */
+async function lose(tl: Awaited<ReturnType<typeof connect>>, key: string, turns: number, budgetTokens: number) {
+  const said = Array.from({ length: turns }, (_, index) => [
+    { role: 'user' as const, content: `Does workflow ${index + 1} build on both architectures?` },
+    { role: 'assistant' as const, content: `Workflow ${index + 1} builds on both, after its cache was split.` },
+  ]);
+  const chat = await tl.import(said.flat(), { key, agent: 'forgetful' });
+  await chat.rename(key === 'arm64' ? 'Move CI to arm64 runners' : 'Notes of a year');
+  await chat.ask('/say Two are left.', { restore: { budgetTokens } });
+  return (await chat.get()).id;
 }
 
 /** Adds tasks in several states. Returns the id of one whose gate failed twice and then passed. */

@@ -1,5 +1,11 @@
 import { checkKeep, type Keep } from '../core/changes.ts';
-import { type Conversation, checkFilter, checkUnfiltered } from '../core/conversation.ts';
+import {
+  type Arrangement,
+  type Conversation,
+  checkArrangement,
+  checkFilter,
+  checkUnfiltered,
+} from '../core/conversation.ts';
 import {
   hasCode,
   isDamage,
@@ -12,6 +18,7 @@ import { checkEventNumber, checkHead } from '../core/event.ts';
 import {
   checkAfter,
   checkBefore,
+  checkDirectories,
   checkLimit,
   checkMatch,
   checkRange,
@@ -29,7 +36,7 @@ import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/p
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseTurnRestore, type TurnRestore } from '../core/restore/restore-settings.ts';
 import { isWorktree } from '../core/sandbox/sandbox-id.ts';
-import type { Permission } from '../core/turn/permission.ts';
+import { checkAnsweredFrom, type Permission } from '../core/turn/permission.ts';
 import { type Hindrance, NO_HINDRANCE, runsAt } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type { EngineSandboxes } from '../ports/engine/sandboxes.ts';
@@ -37,6 +44,7 @@ import type {
   AnswerOptions,
   Bounded,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Erased,
   EraseOptions,
@@ -47,6 +55,7 @@ import type {
   ListOptions,
   PendingPage,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   QueuePage,
   QueueTurn,
@@ -171,6 +180,16 @@ class EmbeddedEngine implements Engine {
     checkName(title, 'title');
     const { id } = await this.#find(conversation);
     return this.#shown(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
+  }
+
+  async arrange(conversation: string, change: Arrangement): Promise<PublicConversation> {
+    const checked = checkArrangement(change);
+    const { id } = await this.#find(conversation);
+    return this.#shown(await this.#store.arrange(this.owner, id, checked));
+  }
+
+  async countPutAway(): Promise<number> {
+    return this.#store.countPutAway(this.owner);
   }
 
   async move(conversation: string): Promise<PublicConversation> {
@@ -358,6 +377,15 @@ class EmbeddedEngine implements Engine {
     return this.#parts.sandboxes.files(sandbox, { cwd, match });
   }
 
+  async directories(options: DirectoryOptions = {}) {
+    const { sandboxes } = this.#parts;
+    const { path = null, hidden = false } = checkDirectories(options);
+    if (sandboxes.directories !== undefined) return sandboxes.directories({ path, hidden });
+    throw new ThroughlineError('refused', 'Directories cannot be chosen here: conversations work on other machines.', {
+      hint: 'Leave the directory out, or give its whole path there.',
+    });
+  }
+
   async #withDirectory(conversation: string) {
     const found = await this.#find(conversation);
     const { place } = this.#parts.sandboxes;
@@ -411,9 +439,10 @@ class EmbeddedEngine implements Engine {
     return found.map(toPublicPermission);
   }
 
-  async answer(permission: string, optionId: string) {
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}) {
+    const from = checkAnsweredFrom(options.from);
     await this.#refreshedPermission(permission);
-    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by));
+    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by, from));
   }
 
   // ── copies, search, the rest ──

@@ -2,6 +2,7 @@ import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
 import type { Message } from '../core/input/messages.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation } from '../core/public/conversation.ts';
+import type { Directories } from '../core/public/files.ts';
 import type { Feed } from '../core/public/live-frame.ts';
 import type { PublicSandbox } from '../core/public/sandbox.ts';
 import type { PublicPermission } from '../core/public/turn.ts';
@@ -13,11 +14,13 @@ import type {
   AgentInfo,
   AnswerOptions,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Hint,
   ImportOptions,
   ListOptions,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   SearchHit,
   TurnAnswer,
@@ -58,6 +61,8 @@ const LIST_OPTIONS: OptionNames<ListOptions> = {
   state: true,
   since: true,
   until: true,
+  pinned: true,
+  putAway: true,
 };
 
 const PERMISSION_FILTER: OptionNames<PermissionFilter> = {
@@ -134,7 +139,7 @@ export class ThroughlineClient {
 
   /**
    * Most recently changed first, a page of 50 or of `limit`; `before` is the last one of the previous page. Filters: `agent`, `state`,
-   * `since`, `until`.
+   * `since`, `until`, `pinned`, `putAway`.
    *
    *   const needsMe = await tl.conversations({ state: ['asks', 'unrestored', 'failed'], since: '2026-01-31' });
    */
@@ -161,6 +166,15 @@ export class ThroughlineClient {
       const answerer = asks ? new Answerer(this.engine, onPermission) : null;
       return new SubmittedAnswer(this.engine, Promise.resolve({ turn, seq, duplicate: true }), answerer);
     });
+  }
+
+  /**
+   * Directories that may be chosen for a conversation (`cwd`), in `path` or in the first one that the setting `sandbox.directories` names.
+   * Through a server it needs `admin`.
+   */
+  async directories(options: DirectoryOptions = {}): Promise<Directories> {
+    checkOptions(options, { path: true, hidden: true }, 'directories()');
+    return this.engine.directories(options);
   }
 
   /** Where the agents of this owner work: newest first, a page of 100 or of `limit`; `before` is the id of the last one of the previous page. */
@@ -206,9 +220,10 @@ export class ThroughlineClient {
     return this.engine.permissions(filter);
   }
 
-  /** Answers a question of an agent with the id of one of its options. The first answer wins. */
-  answer(permission: string, optionId: string): Promise<PublicPermission> {
-    return this.engine.answer(permission, optionId);
+  /** Answers a question of an agent with the id of one of its options. The first answer wins; `from` is shown with it. */
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}): Promise<PublicPermission> {
+    checkOptions(options, { from: true }, 'answer()');
+    return this.engine.answer(permission, optionId, options);
   }
 
   /** The answer of a turn by its id, whatever its conversation. Throws `conflict` when it has not ended. */

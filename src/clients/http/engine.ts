@@ -1,10 +1,11 @@
 import { checkKeep, type Keep } from '../../core/changes.ts';
-import { checkFilter, checkUnfiltered } from '../../core/conversation.ts';
+import { type Arrangement, checkArrangement, checkFilter, checkUnfiltered } from '../../core/conversation.ts';
 import { hasCode, noSuch, noSuchConversation, SCRIPTED } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
 import {
   checkAfter,
   checkBefore,
+  checkDirectories,
   checkLimit,
   checkMatch,
   checkRange,
@@ -26,11 +27,13 @@ import { parseRestore, parseTurnRestore, type TurnRestore } from '../../core/res
 import { checkCommand } from '../../core/sandbox/sandbox.ts';
 import { changeChoices, parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
+import { checkAnsweredFrom } from '../../core/turn/permission.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
 import type {
   AnswerOptions,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Erased,
   EraseOptions,
@@ -42,6 +45,7 @@ import type {
   ListOptions,
   PendingPage,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   QueuePage,
   QueueTurn,
@@ -91,7 +95,7 @@ export class HttpEngine implements Engine {
   async list(page: ListOptions = {}): Promise<PublicConversation[]> {
     const { before, session } = page;
     const limit = checkLimit(page.limit, 50);
-    const { agent, states, ...times } = checkFilter(page);
+    const { agent, states, pinned, putAway, ...times } = checkFilter(page);
     if (session !== undefined) {
       checkUnfiltered('session', page);
       checkText(session, 'session id');
@@ -100,7 +104,7 @@ export class HttpEngine implements Engine {
       time === undefined ? undefined : new Date(time).toISOString(),
     );
     const last = before && `${before.updatedAt}_${before.id}`;
-    const query = { limit, before: last, session, agent, state: states?.join(','), since, until };
+    const query = { limit, before: last, session, agent, state: states?.join(','), since, until, pinned, putAway };
     return (await this.caller.ask('listConversations', { query })).conversations;
   }
 
@@ -110,7 +114,16 @@ export class HttpEngine implements Engine {
 
   async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
-    return this.caller.ask('renameConversation', { params: this.#at(conversation), body: { title } });
+    return this.caller.ask('changeConversation', { params: this.#at(conversation), body: { title } });
+  }
+
+  async arrange(conversation: string, change: Arrangement): Promise<PublicConversation> {
+    const body = checkArrangement(change);
+    return this.caller.ask('changeConversation', { params: this.#at(conversation), body });
+  }
+
+  async countPutAway(): Promise<number> {
+    return (await this.caller.ask('listConversations', { query: { limit: 1 } })).putAway;
   }
 
   async erase(conversation: string, { sandbox, discard, head }: EraseOptions = {}): Promise<Erased> {
@@ -123,7 +136,7 @@ export class HttpEngine implements Engine {
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
     const { requestId, session, newSession, restore, deliverTo } = options;
-    if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo');
+    if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo (--deliver-to)');
     const blocks = parsePrompt(prompt);
     for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
     parseChoices(options);
@@ -254,6 +267,10 @@ export class HttpEngine implements Engine {
     return this.caller.ask('listFiles', { params: this.#at(conversation), query });
   }
 
+  async directories(options: DirectoryOptions = {}) {
+    return this.caller.ask('listDirectories', { query: checkDirectories(options) });
+  }
+
   async kill(conversation: string) {
     return (await this.caller.ask('kill', { params: this.#at(conversation), within: 'longMs' })).sessions;
   }
@@ -290,13 +307,15 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('listPermissions', { query })).permissions;
   }
 
-  async answer(permission: string, optionId: string): Promise<PublicPermission> {
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}): Promise<PublicPermission> {
+    const from = checkAnsweredFrom(options.from);
+    const body = { optionId, ...(from && { from }) };
     let lost = false;
     const onLost = () => {
       lost = true;
     };
     try {
-      return await this.caller.ask('answer', { params: permissionIn(permission), body: { optionId }, onLost });
+      return await this.caller.ask('answer', { params: permissionIn(permission), body, onLost });
     } catch (error) {
       // The first answer wins. After a lost reply, it may have been ours.
       const known = lost ? await this.permission(permission) : null;

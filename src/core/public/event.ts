@@ -3,7 +3,7 @@ import type { Failure } from '../errors.ts';
 import type { ConversationEvent, EventKind, EventPayloads } from '../event.ts';
 import type { RestoreProgress, RestoreStarted, Tried } from '../restore/receipt.ts';
 import type { SessionOrigin, SessionState } from '../restore/session.ts';
-import type { PermissionOption } from '../turn/permission.ts';
+import type { AnsweredFrom, PermissionOption } from '../turn/permission.ts';
 import type { TurnEnd } from '../turn/turn.ts';
 import type { Update } from '../turn/update.ts';
 import type { Usage } from '../turn/usage.ts';
@@ -63,6 +63,8 @@ export interface PublicEventPayloads {
   'conversation.forked': PublicParent;
   'conversation.imported': { readonly turns: number };
   'conversation.titled': { readonly title: string; readonly source: TitleSource };
+  /** How lists show it from now on: pinned, put away. */
+  'conversation.arranged': { readonly pinned: boolean; readonly putAway: boolean };
   /** It continues in another place: data homes, by their names. The files of its work stay where they were. */
   'conversation.moved': { readonly from: string; readonly to: string; readonly by: string };
 
@@ -161,7 +163,13 @@ export interface PublicEventPayloads {
     readonly toolCall: unknown;
     readonly options: readonly PermissionOption[];
   };
-  'permission.answered': { readonly permissionId: string; readonly optionId: string; readonly by: string };
+  /** `from`: from where, as the one who answered has told; left out: not told. */
+  'permission.answered': {
+    readonly permissionId: string;
+    readonly optionId: string;
+    readonly by: string;
+    readonly from?: AnsweredFrom;
+  };
   /** Nobody could answer, or nobody did in time. The agent gets a refusal. */
   'permission.denied': { readonly permissionId: string; readonly reason: string };
   /** Its attempt ended before anybody answered. */
@@ -177,6 +185,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'conversation.forked': toPublicParent,
   'conversation.imported': unchanged,
   'conversation.titled': unchanged,
+  'conversation.arranged': unchanged,
   'conversation.moved': unchanged,
   'turn.queued': unchanged,
   'turn.started': unchanged,
@@ -200,7 +209,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'sandbox.rested': ({ id, name, reason }) => ({ sandboxId: id, name, reason }),
   'sandbox.destroyed': ({ id, name, reason }) => ({ sandboxId: id, name, reason }),
   'permission.asked': ({ id, title, toolCall, options }) => ({ permissionId: id, title, toolCall, options }),
-  'permission.answered': ({ id, optionId, by }) => ({ permissionId: id, optionId, by }),
+  'permission.answered': ({ id, ...answer }) => ({ permissionId: id, ...answer }),
   'permission.denied': ({ id, reason }) => ({ permissionId: id, reason }),
   'permission.withdrawn': ({ id, reason }) => ({ permissionId: id, reason }),
 };

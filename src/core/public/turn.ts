@@ -36,6 +36,11 @@ export interface TurnOutline
   > {
   /** How its session was given the context; null: nothing was sent. */
   readonly rung: ReceiptRung | null;
+  /**
+   * The rung by which a session was given its context for it, in an attempt or a warm-up before it: `rehydrate`, `transcript`, `replay` or
+   * `fresh`. Null: the agent kept its own context, or nothing was sent.
+   */
+  readonly given: ReceiptRung | null;
 }
 
 /** How and when the prompt of a turn was sent. */
@@ -159,9 +164,9 @@ export function toPublicSent({ attempt, rung, delivered, at }: Sent): PublicSent
 
 export function toPublicPermission(stored: Permission): PublicPermission {
   const { id, conversation, turn, attempt, title, toolCall, options } = stored;
-  const { state, optionId, answeredBy, reason, askedAt, endedAt } = stored;
+  const { state, optionId, answeredBy, answeredFrom, reason, askedAt, endedAt } = stored;
   return {
     ...{ id, conversationId: conversation, turnId: turn, attempt, title, toolCall, options },
-    ...{ state, optionId, answeredBy, reason, askedAt, endedAt },
+    ...{ state, optionId, answeredBy, answeredFrom, reason, askedAt, endedAt },
   };
 }

@@ -1,10 +1,11 @@
 import type { Failure } from '../errors.ts';
 import { asTitle } from '../input/names.ts';
+import type { ContextUse } from '../restore/session.ts';
 import { isObject, type Prompt } from './content.ts';
 import { changedLines, type RecordedDiff, type ReportedDiff, recordedDiffs, reportedDiff } from './reported-diff.ts';
 import { LongText, shorten } from './shorten.ts';
 import type { TurnEnd } from './turn.ts';
-import { chunkText, printedText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
+import { chunkText, contextUse, printedText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
 import type { Usage } from './usage.ts';
 
 /**
@@ -116,6 +117,7 @@ export class PartsBuilder {
   readonly #outputs = new Map<string, ToolOutput>();
   #title: string | null = null;
   #condensed: Condensed | null = null;
+  #context: ContextUse | null = null;
   /** Of the last one that was completed. */
   #compactionId: unknown;
 
@@ -138,6 +140,9 @@ export class PartsBuilder {
       case 'compaction_update':
         this.#compaction(update as { status?: unknown; compactionId?: unknown });
         break;
+      case 'usage_update':
+        this.#context = contextUse(update) ?? this.#context;
+        break;
       case RETRACTED:
         this.#retracted(update as { messageId?: unknown; characters?: unknown });
         break;
@@ -152,6 +157,11 @@ export class PartsBuilder {
   /** Null: nothing was condensed. */
   get condensed(): Condensed | null {
     return this.#condensed;
+  }
+
+  /** How full the context was when the agent last reported it; null: it has not. */
+  get context(): ContextUse | null {
+    return this.#context;
   }
 
   /** The title that the agent offered; null: none. */

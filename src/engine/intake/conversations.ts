@@ -7,7 +7,7 @@ import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { isWorktree, worktreeSandbox } from '../../core/sandbox/sandbox-id.ts';
-import { type Choices, changeChoices, howToChoose, parseChoices } from '../../core/turn/choices.ts';
+import { type Choices, changeChoices, howToChoose, NOTHING_TO_CHOOSE, parseChoices } from '../../core/turn/choices.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
 import type { Worktrees } from '../../ports/sandbox.ts';
@@ -118,7 +118,8 @@ export async function newConversation(
 ): Promise<NewConversation> {
   const id = randomUUIDv7();
   if (spec.cwd !== undefined) checkWellFormed(spec.cwd, 'The working directory');
-  const cwd = spec.cwd === undefined ? null : (await parts.sandboxes.checkDirectory(spec.cwd)).real;
+  const directory = spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd);
+  const cwd = directory?.real ?? null;
   return {
     id,
     key: spec.key === undefined ? null : checkKey(spec.key, 'key'),
@@ -127,6 +128,7 @@ export async function newConversation(
     driver: 'worker',
     sandbox: await sandboxFor(parts, owner, { id, cwd }, spec),
     cwd,
+    project: directory === null || directory.project === cwd ? null : directory.project,
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),
     limitPerDay: parseLimitPerDay(spec.limitPerDay),
@@ -142,7 +144,8 @@ export async function checkChoices(agent: Agent, choices: Choices, living: Agent
   if (Object.keys(choices).length === 0) return;
   const why = living?.lacks?.(choices) ?? (await agent.lacks?.(choices)) ?? null;
   if (why === null) return;
-  throw new ThroughlineError('refused', asSentence(`${agent.name}: ${why}`), { hint: howToChoose(choices) });
+  const hint = howToChoose(choices, {}, why !== NOTHING_TO_CHOOSE);
+  throw new ThroughlineError('refused', asSentence(`${agent.name}: ${why}`), { hint });
 }
 
 function chooses({ model, mode, config }: ConversationSpec): boolean {

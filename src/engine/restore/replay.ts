@@ -6,6 +6,7 @@ import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession, Opened } from '../../ports/agent.ts';
 import { starts } from '../starts.ts';
+import { notTooDeep } from '../too-deep.ts';
 import { nothingFits, progress, recordsWithin } from './deliver.ts';
 import { isTooWeak, proveOpened } from './open.ts';
 import {
@@ -134,16 +135,19 @@ async function replayOne({ session, record, expected, passed, request: { signal,
   let failure: string | null = null;
   let followed = false;
   const request = { id: crypto.randomUUID(), content: record.prompt, expected, signal };
-  for await (const event of session.prompt(request)) {
+  for await (const said of session.prompt(request)) {
+    const event = notTooDeep(said);
     heard?.();
     if (event.type === 'update') parts.add(event.update);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
     else if (event.type === 'permission') session.answer(event.id, null);
     else if (event.type === 'session') await passed.named(event.id);
     else if (event.type === 'proof') followed = expected !== null && event.proof !== 'refuted';
-    else if (event.type === 'ended' && event.outcome.kind !== 'completed') {
-      failure = 'message' in event.outcome ? event.outcome.message : event.outcome.kind;
-      if (event.outcome.kind === 'lost') usage = withUnknownCost(usage);
+    else if (event.type === 'ended') {
+      const { outcome } = event;
+      if (outcome.kind !== 'completed') failure = 'message' in outcome ? outcome.message : outcome.kind;
+      if (outcome.kind === 'lost') usage = withUnknownCost(usage);
+      break;
     }
   }
   const tools = parts.parts().filter((part) => part.type === 'tool');

@@ -236,12 +236,20 @@ function failureOfThrown(error: unknown, begun: Command | null, inner: Command |
     const help = `throughline ${named.join('')}--help`;
     return unknownSubcommand(error, begun, help) ?? failureOfUse(error, help);
   }
+  // Node says this whenever something needs the directory: a relative path, the settings file that may be there.
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') return WORKING_DIRECTORY_GONE;
   return {
     code: 'internal',
     message: `Internal error: ${oneSentence(error)}`,
     hint: 'This is a bug. Set THROUGHLINE_DEBUG=1 to see where it happened.',
   };
 }
+
+const WORKING_DIRECTORY_GONE: Failure = {
+  code: 'invalid',
+  message: 'The working directory of this command was deleted.',
+  hint: 'Change to another ("cd"), and run it again.',
+};
 
 /** For a command that also acts without a subcommand, commander reports a wrong subcommand as an excess argument. Null: another error. */
 function unknownSubcommand({ code }: CommanderError, begun: Command | null, help: string): Failure | null {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { MOST_QUEUED } from '../../core/queue.ts';
+import { ANSWERED_FROM } from '../../core/turn/permission.ts';
 import { After, Before, Flag, Limit, TurnNumber, Wait } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
@@ -192,9 +193,11 @@ export const turns = {
     answer: Permission,
   },
   answer: {
-    summary: 'Answers a permission. The first answer wins, and is recorded with who gave it.',
+    summary:
+      'Answers a permission. The first answer wins, and is recorded with who gave it, when, and `from` where, if that is told. 409: another ' +
+      'answer counted, and `detail` says which and whose; `GET` of the permission has it, too.',
     scope: 'approve',
-    body: namedObject('PermissionAnswer', { optionId: Id }),
+    body: namedObject('PermissionAnswer', { optionId: Id, from: optional(z.enum(ANSWERED_FROM)) }),
     answer: Permission,
   },
 } as const satisfies Partial<Record<OperationName, Operation>>;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicEvent, PublicEventKind, PublicEventPayloads } from '../../core/public/event.ts';
 import { RUNGS } from '../../core/restore/restore-settings.ts';
+import { ANSWERED_FROM } from '../../core/turn/permission.ts';
 import type { Update as UpdateValue } from '../../core/turn/update.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
@@ -23,6 +24,7 @@ const PAYLOADS = {
   'conversation.forked': Parent,
   'conversation.imported': z.strictObject({ turns: Count }),
   'conversation.titled': z.strictObject({ title: z.string(), source: z.enum(TITLE_SOURCES) }),
+  'conversation.arranged': z.strictObject({ pinned: z.boolean(), putAway: z.boolean() }),
   'conversation.moved': z.strictObject({ from: z.string(), to: z.string(), by: z.string() }),
   'turn.queued': z.strictObject({
     n: Count,
@@ -85,7 +87,12 @@ const PAYLOADS = {
     toolCall: z.unknown(),
     options: z.array(PermissionOption),
   }),
-  'permission.answered': z.strictObject({ permissionId: z.string(), optionId: z.string(), by: z.string() }),
+  'permission.answered': z.strictObject({
+    permissionId: z.string(),
+    optionId: z.string(),
+    by: z.string(),
+    from: z.exactOptional(z.enum(ANSWERED_FROM)),
+  }),
   'permission.denied': z.strictObject({ permissionId: z.string(), reason: z.string() }),
   'permission.withdrawn': z.strictObject({ permissionId: z.string(), reason: z.string() }),
   'event.unknown': z.strictObject({ kind: z.string() }),

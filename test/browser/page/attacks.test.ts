@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { pageServer, waitForRender } from './harness.ts';
+import { showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -30,7 +31,7 @@ server.test('what hides or forges the text of a question is marked, and can be a
     'echo ok # U+202E · turns text round; rm -rf ~ # get.harb\u043e · Cyrillicrbank.dev',
   );
   expect(await title.locator('mark').allTextContents()).toEqual(['U+202E · turns text round', '\u043e · Cyrillic']);
-  await card.getByText(/^Two characters here are not what they look like/).waitFor();
+  await card.getByText(/^Two characters here are not what they look like: U\+202E changes the order/).waitFor();
   expect(await card.getByRole('button').allTextContents()).not.toContainEqual(expect.stringMatching(/always/i));
   const name = 'Fix the p[\u0430 · Cyrillic]yment';
   await page.getByRole('heading', { level: 1, name }).waitFor();
@@ -99,8 +100,8 @@ server.test(
     await page.getByRole('article', { name: 'Turn 1', exact: true }).waitFor();
     await expandAll(page);
     await expectNothingRan(page, 'first turn');
-    for (const tab of ['Lineage', 'Raw']) {
-      await page.getByRole('tab', { name: tab }).click();
+    for (const tab of ['Sessions', 'Raw'] as const) {
+      await showPanel(page, tab);
       await page
         .getByRole('tabpanel')
         .getByText(tab === 'Raw' ? 'turn.ended' : /osprey/)

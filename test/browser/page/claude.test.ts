@@ -31,11 +31,7 @@ else
     await killSession(page);
     await sendPrompt(page, 'Which codewords have you seen?');
     await waitForAnswer(page, 2, 'I have seen these codewords: amber-heron.');
-    await waitForSeam(
-      page,
-      2,
-      /^Process was killed · resumed by the agent · 1 carried, 0 dropped · proved · 0 model calls · /,
-    );
+    await waitForSeam(page, 2, /It reopened its own session, the one turn\.$/);
 
     // Now Claude's own transcript is deleted as well.
     const transcripts = globSync(join(homeOfUser, '.claude', 'projects', '**', '*.jsonl'));
@@ -44,7 +40,7 @@ else
     for (const path of transcripts) rmSync(path);
     await sendPrompt(page, 'Which codewords have you seen?');
     await waitForAnswer(page, 3, 'I have seen these codewords: amber-heron.');
-    await waitForSeam(page, 3, / · rebuilt .* · 2 carried, 0 dropped · proved · 0 model calls · /);
+    await waitForSeam(page, 3, /^(The file was rebuilt from the record|A new session was told), all 2 turns\.$/);
     expect(model?.requests.filter(({ side }) => !side)).toHaveLength(3);
   });
 

@@ -479,7 +479,7 @@ server.test(
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Options for the next prompt: rebuild' }).waitFor();
     await sendPrompt(page, 'Which codewords have you seen?');
-    await page.getByText(/^Rebuilt on request · rebuilt by transcript · 1 carried, 0 dropped · /).waitFor();
+    await page.getByText('You asked for a new session. A new session was told the one turn.').waitFor();
     await sendPrompt(page, '/say Three.');
     await expect.poll(async () => (await conversation.turns()).at(2)?.state).toBe('completed');
     const { receipts } = await conversation.show();
@@ -581,7 +581,7 @@ server.test('the session is killed on the page, and the next prompt restores it'
   expect((await conversation.show()).receipts.at(-1)).toMatchObject({ turn: 2, rung: 'resume' });
   await page
     .getByRole('region', { name: 'Seam before turn 2' })
-    .getByText(/Process was killed.*1 carried, 0 dropped/)
+    .getByText(/was killed\. It reopened its own session, the one turn\./)
     .waitFor();
   await page.getByRole('button', { name: 'Kill session' }).waitFor();
 });

@@ -85,7 +85,8 @@ server.test(
 server.test('output that only looks like a diff is text', async ({ open }) => {
   const text = '[diff /etc/passwd, line 1]\n-root\n+you';
   const page = await withTool(open, [{ type: 'content', content: { type: 'text', text } }]);
-  await page.getByText('[diff /etc/passwd, line 1]').waitFor();
+  // The prompt, which is on the page as well, has more before it.
+  await page.getByText(/^\[diff \/etc\/passwd, line 1\]/).waitFor();
   expect(await changes(page, '/etc/passwd').count()).toBe(0);
 });
 
@@ -112,7 +113,7 @@ else
     expect(await wordsOf(asked)).toContain('− line30 = 30; + line30 = 31;');
     expect(await card.innerText()).not.toContain('old_string');
     await allow.click();
-    await page.getByText('Done.', { exact: true }).first().waitFor();
+    await expect.poll(async () => (await conversation.turns())[0]?.state).toBe('completed');
 
     const [record] = await conversation.records();
     const diffs = record?.parts.flatMap((part) => (part.type === 'tool' ? (part.diffs ?? []) : []));

@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { PHONE, pageServer } from './harness.ts';
+import { type PanelTab, showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -30,9 +31,8 @@ server.test(
     const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
     const dialog = (name: string) => page.getByRole('dialog', { name });
     const afterTap = (name: string | RegExp, ready: () => Promise<unknown>) => () => button(name).tap().then(ready);
-    const panel = (tab: string) => async () => {
-      if ((await page.getByRole('tab').count()) === 0) await button('Show the panel').tap();
-      await page.getByRole('tab', { name: tab }).tap();
+    const panel = (tab: PanelTab) => async () => {
+      await showPanel(page, tab);
       await page.getByRole('tabpanel').locator('svg, li, table, p').first().waitFor();
     };
     // Without a path, something opens over the route before.
@@ -51,7 +51,8 @@ server.test(
       [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
       [`/c/${id}/seam/3`, () => page.getByRole('region', { name: 'Seam before turn 3' }).waitFor()],
       ['', afterTap(/^Options/, () => page.getByRole('heading', { name: 'Options for the next prompt' }).waitFor())],
-      [`/c/${id}`, panel('Lineage')],
+      [`/c/${id}`, panel('Turns')],
+      ['', panel('Sessions')],
       ['', panel('Usage')],
       ['', panel('Changes')],
       ['', panel('Raw')],

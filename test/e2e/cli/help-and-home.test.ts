@@ -79,6 +79,23 @@ describe('where the shell has no program "throughline"', () => {
     expect(stderr).toContain('There is no conversation "nothing". See');
   });
 
+  test.each(['', 'settings.json'])(
+    'a deleted working directory is reported in words (settings: "%s")',
+    async (file) => {
+      const gone = join(home.path, 'gone');
+      mkdirSync(gone);
+      const script = 'rmdir "$PWD" && exec "$0" "$1" list --home "$2"';
+      const args = [script, process.execPath, PROGRAM, join(home.path, 'home')];
+      const variables = { ...home.environment(), THROUGHLINE_CONFIG: file };
+      const { code, stderr } = await new Running('-c', args, { node: '/bin/sh', env: variables, cwd: gone }).ended;
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr:
+          'throughline: The working directory of this command was deleted. Change to another ("cd"), and run it again.\n',
+      });
+    },
+  );
+
   test('the examples of the help name npx', async () => {
     const { stdout } = await home.start(['send', '--help'], npx).ended;
     expect(stdout).toContain('$ npx throughline send notes "The codeword is osprey"');

@@ -62,7 +62,7 @@ async function callEverything(engine: Engine, home: string) {
   const asking = await engine.submit(key, '/ask May I?\n/say done', { requestId: 'r3', permissions: 'ask' });
   const { payload } = await event(engine, key, 'permission.asked', { turn: asking.turn.id });
   const open = await engine.permissions({ conversation: key, open: true });
-  const answered = await engine.answer(payload.permissionId, 'allow');
+  const answered = await engine.answer(payload.permissionId, 'allow', { from: 'program' });
   await ended(engine, asking.turn);
   const hanging = await engine.submit(key, '/say begun\n/hang', { requestId: 'r4' });
   await event(engine, key, 'turn.update', { turn: hanging.turn.id });
@@ -84,6 +84,9 @@ async function callEverything(engine: Engine, home: string) {
     ...{ owner: engine.owner, made, dots, first, again, second, open, retried, exported, warmed, others },
     answered: { ...answered, answeredBy: '' }, // over HTTP it also names the token
     renamed: await engine.rename(key, 'Another title'),
+    arranged: await engine.arrange(key, { pinned: true, putAway: true }),
+    putAway: await engine.list({ putAway: true, pinned: true }),
+    countPutAway: await engine.countPutAway(),
     dotted: await engine.conversation('...'),
     answer: await engine.answerOf(second.turn.id),
     turn: await engine.turn(hanging.turn.id),
@@ -151,6 +154,10 @@ async function callInvalidly(engine: Engine, home: string) {
     'events of another log': () => engine.events('fork', { log: 'x' }),
     'changes without a repository': () => engine.changes('imported'),
     'files of an unknown conversation': () => engine.files('nope'),
+    'a directory outside of those that may be chosen': () => engine.directories({ path: '/proc' }),
+    'a relative directory to choose from': () => engine.directories({ path: 'src' }),
+    'hidden directories that are neither shown nor not': () => engine.directories({ hidden: 1 as never }),
+    'an answer from nowhere': () => engine.answer('p', 'allow', { from: 'nowhere' as never }),
     'files that match a number': () => engine.files('repository', { match: 5 as never }),
     'changes of an unknown conversation': () => engine.changes('nope'),
     'an unknown turn': () => engine.turn('nope'),
@@ -195,6 +202,10 @@ async function callInvalidly(engine: Engine, home: string) {
     'restores of an unknown conversation': () => engine.restores('nope'),
     'an empty search': () => engine.search(''),
     'a blank title': () => engine.rename('fork', ' '),
+    'no change': () => engine.arrange('fork', {}),
+    'a wrong change': () => engine.arrange('fork', { pinned: 'yes' as unknown as boolean }),
+    'a wrong filter': () => engine.list({ putAway: 1 as unknown as boolean }),
+    'a session and a filter': () => engine.list({ session: 's', putAway: false }),
     'a key with a line break': () => engine.ensure({ key: 'a\nb' }),
     'another directory': () => engine.ensure({ key: 'fork', cwd: home }),
     'a directory that does not exist': () => engine.ensure({ cwd: `${home}/nowhere` }),

@@ -9,6 +9,7 @@ import { wordsIn } from '../data/drafts/prompt.ts';
 import { describeError } from '../data/errors.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { QuestionHint } from '../permissions/hint.tsx';
+import { LossNote } from '../seams/loss.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
@@ -103,6 +104,7 @@ function Writing() {
         <AttachButton of={id} />
         <Pickers agent={agent} />
         <Standing warmth={warmth} isSending={isSending} isStopAsked={isStopAsked} />
+        <LossNote />
         <SendButtons of={id} isRunning={running !== null} onSend={send} onStop={() => stop(true)} />
       </div>
     </form>

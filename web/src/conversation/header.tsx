@@ -115,7 +115,7 @@ function PanelButton() {
     <IconButton
       label={shown === null ? 'Show the panel' : 'Hide the panel'}
       aria-expanded={shown !== null}
-      onClick={() => show(shown === null ? 'lineage' : null)}
+      onClick={() => show(shown === null ? 'turns' : null)}
     >
       <PanelRight size={16} />
     </IconButton>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 import type { Diff, Line } from './model.ts';
-import { type Coloured, colouredLines, type Tree } from './pieces.ts';
+import type { Coloured } from './pieces.ts';
 
 /** The coloured ranges of each line of a diff. */
 export type Colours = ReadonlyMap<Line, readonly Coloured[]>;
@@ -37,4 +37,41 @@ export function useColours(path: string, diff: Diff): Colours | null {
     };
   }, [path, diff]);
   return found?.diff === diff ? found.colours : null;
+}
+
+/** What a highlighter returns: texts, and elements with classes. */
+export interface Tree {
+  readonly children: readonly Node[];
+}
+type Node =
+  | { readonly type: 'text'; readonly value: string }
+  | {
+      readonly type: 'element';
+      readonly properties: { readonly className?: unknown };
+      readonly children: readonly Node[];
+    };
+
+/** The coloured ranges of each line of a highlighted text. */
+export function colouredLines(tree: Tree): Coloured[][] {
+  const lines: Coloured[][] = [[]];
+  let at = 0;
+  const walk = (nodes: readonly Node[], classes: string) => {
+    for (const node of nodes) {
+      if (node.type === 'element') {
+        const own = Array.isArray(node.properties.className) ? node.properties.className.join(' ') : '';
+        walk(node.children, own || classes);
+        continue;
+      }
+      for (const [index, part] of node.value.split('\n').entries()) {
+        if (index > 0) {
+          lines.push([]);
+          at = 0;
+        }
+        if (classes !== '' && part !== '') lines.at(-1)?.push({ from: at, to: at + part.length, classes });
+        at += part.length;
+      }
+    }
+  };
+  walk(tree.children, '');
+  return lines;
 }

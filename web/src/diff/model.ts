@@ -208,13 +208,13 @@ const LONGEST_COMPARED = 1_000;
 const LEAST_SAME = 0.35;
 const WORDS = /[\p{L}\p{N}_]+|\s+|./gsu;
 
-/** Lines that were removed and as many that were added after them are the same lines with other words. */
+/** Lines that were removed, and those that were added after them, may be the same lines with other words. */
 function withChangedWords(rows: readonly Row[]): Row[] {
   const result = [...rows];
   for (let at = 0; at < result.length; ) {
     const removed = runOf(result, at, 'removed');
     const added = runOf(result, at + removed, 'added');
-    if (removed === added) for (let n = 0; n < added; n += 1) compareWords(result, at + n, at + removed + n);
+    for (let n = 0; n < Math.min(removed, added); n += 1) compareWords(result, at + n, at + removed + n);
     at += Math.max(1, removed + added);
   }
   return result;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { highlight } from '../markdown/highlight.ts';
-import { colouredLines, piecesOf, type Tree } from './pieces.ts';
+import { piecesOf } from './pieces.ts';
 
 const drawn = (...args: Parameters<typeof piecesOf>) =>
   piecesOf(...args).map(({ text, classes, isChanged, mark }) =>
@@ -16,17 +15,4 @@ test('a line is cut where its colours, its changed words and its marked characte
     'b|key',
   ]);
   expect(drawn('', [], [])).toEqual([]);
-});
-
-test('the colours of a text are known for each of its lines', () => {
-  const tree = highlight('const a = `one\ntwo`;\n\n// c', 'ts') as unknown as Tree;
-  expect(colouredLines(tree)).toEqual([
-    [
-      { from: 0, to: 5, classes: 'hljs-keyword' },
-      { from: 10, to: 14, classes: 'hljs-string' },
-    ],
-    [{ from: 0, to: 4, classes: 'hljs-string' }],
-    [],
-    [{ from: 0, to: 4, classes: 'hljs-comment' }],
-  ]);
 });

@@ -11,7 +11,7 @@ import { useMay } from '../data/session.ts';
 import { agentName } from '../ui/agent-name.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 
 interface WhatToDoProps {
   readonly turn: Turn;
@@ -24,7 +24,6 @@ export function WhatToDo({ turn, onSignIn }: WhatToDoProps) {
   const { submit, retry } = useVerbs();
   const { id } = useConversationStore();
   const may = useMay('prompt');
-  const { agents } = useAgents();
   const [error, setError] = useState<unknown>(null);
   if (!may) return null;
   const attempt = (work: () => Promise<unknown>) => () => {
@@ -32,7 +31,6 @@ export function WhatToDo({ turn, onSignIn }: WhatToDoProps) {
     work().catch(setError);
   };
   const send = (options: Parameters<Engine['submit']>[2]) => attempt(() => submit(turn.prompt, options))();
-  const others = agents.filter(({ name, problem }) => name !== turn.agent && problem === null);
   const isUnrestored = turn.failure?.code === 'restore_failed' || turn.failure?.code === 'context_refuted';
   const edit = () => {
     const { text, attachments } = draftOf(id).getState();
@@ -51,13 +49,7 @@ export function WhatToDo({ turn, onSignIn }: WhatToDoProps) {
         Send again
       </Button>
       {isUnrestored && <Choose label="Restore with…" choices={RESTORES} onChosen={(restore) => send({ restore })} />}
-      {others.length > 0 && (
-        <Choose
-          label="Send with another agent"
-          choices={others.map(({ name }) => ({ words: agentName(name), value: name }))}
-          onChosen={(agent) => send({ agent })}
-        />
-      )}
+      <AnotherAgent turn={turn} label="Send with another agent" />
       <Button small look="quiet" onClick={edit}>
         Edit the prompt
       </Button>
@@ -108,5 +100,20 @@ function Choose<T>({ label, choices, onChosen }: ChooseProps<T>) {
         </Menu.Positioner>
       </Menu.Portal>
     </Menu.Root>
+  );
+}
+
+/** Sends the prompt of a turn to another agent. Nothing, if there is no other one. */
+export function AnotherAgent({ turn, label }: { turn: Turn; label: string }) {
+  const { agents } = useAgents();
+  const { submit } = useVerbs();
+  const others = agents.filter(({ name, problem }) => name !== turn.agent && problem === null);
+  if (others.length === 0) return null;
+  return (
+    <Choose
+      label={label}
+      choices={others.map(({ name }) => ({ words: agentName(name), value: name }))}
+      onChosen={(agent) => submit(turn.prompt, { agent }).catch(sayError)}
+    />
   );
 }

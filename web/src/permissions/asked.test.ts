@@ -23,7 +23,7 @@ describe('what is asked', () => {
   test('input that a diff shows is not shown as JSON again, and everything else is', () => {
     const content = [{ type: 'diff', path: '/a', oldText: 'x', newText: 'y' }];
     const edits = [{ old_string: 'x', new_string: 'y' }];
-    const rawInput = { file_path: '/a', edits, replace_all: true, extra: 'z' };
+    const rawInput = { file_path: '/a', edits, replace_all: true, dry: false, extra: 'z' };
     const { input } = askedOf({ title: 'Edit', toolCall: { content, rawInput } });
     expect(JSON.parse(input ?? '')).toEqual({ replace_all: true, extra: 'z' });
     expect(askedOf({ title: 'Edit', toolCall: { content, rawInput: { edits } } }).input).toBeNull();

@@ -59,8 +59,9 @@ function commandOf(input: Record<string, unknown>): readonly [string | null, str
   return [null, null];
 }
 
-/** Whether all of a value is in the diffs: so it is shown once, as a person can read it. */
+/** Whether all of a value is in the diffs, so that it need not be shown again as JSON. What is off says nothing beside a diff. */
 function isIn(diffs: readonly AskedDiff[], value: unknown): boolean {
+  if (value === false || value === null) return diffs.length > 0;
   if (typeof value === 'string') {
     return diffs.some(({ path, oldText, newText }) => [path, oldText, newText].includes(value));
   }

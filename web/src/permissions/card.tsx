@@ -282,7 +282,7 @@ export function DecisionLine({ permission, isLate = false }: { permission: Permi
   const { owner } = useMe();
   const decision = decisionOf(permission, owner);
   if (decision === null) return null;
-  const { what, isCode, doing, words, kind } = decision;
+  const { what, isCode, doing, words, kind, from } = decision;
   const Icon = ENDS[kind];
   return (
     <p className="flex min-h-7 items-start gap-2 py-1 text-ui text-muted" title={permission.title}>
@@ -304,6 +304,7 @@ export function DecisionLine({ permission, isLate = false }: { permission: Permi
             , <At at={permission.endedAt} />
           </>
         )}
+        {from !== null && `, ${from}`}
         {isLate && '. Your answer came later and does not count'}
       </span>
     </p>

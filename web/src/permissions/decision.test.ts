@@ -9,9 +9,17 @@ const OPEN: Permission = {
     { optionId: 'a', name: 'Always allow npm', kind: 'allow_always' },
     { optionId: 'n', name: 'No', kind: 'reject_once' },
   ],
-  ...{ optionId: null, answeredBy: null, reason: null, askedAt: 0, endedAt: null },
+  ...{ optionId: null, answeredBy: null, answeredFrom: null, reason: null, askedAt: 0, endedAt: null },
 };
 const said = (end: Partial<Permission>) => decisionOf({ ...OPEN, ...end }, 'ann')?.words ?? null;
+
+test('an answer from elsewhere says from where', () => {
+  const from = (answeredFrom: Permission['answeredFrom']) =>
+    decisionOf({ ...OPEN, state: 'answered', optionId: 'y', answeredBy: 'ann by page', answeredFrom }, 'ann')?.from;
+  expect([null, 'page', 'phone', 'command_line'].map((one) => from(one as Permission['answeredFrom']))).toEqual([
+    ...[null, null, 'on the phone', 'on the command line'],
+  ]);
+});
 
 describe('how a question ended', () => {
   test.each([
@@ -46,7 +54,7 @@ test.each([
   ['ann', 'you'],
   ['bob', 'bob'],
   ['ann by page', 'you'],
-  ['ann by token', 'you, with the token of the server'],
+  ['ann by token', 'you'],
   ['bob by key 0f', 'bob, with key 0f'],
 ])('who answered: %s', (by, words) => {
   expect(whoOf(by, 'ann')).toBe(words);

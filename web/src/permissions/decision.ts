@@ -11,13 +11,15 @@ export interface Decision {
   /** `was allowed once by you`. */
   readonly words: string;
   readonly kind: 'allowed' | 'refused' | 'unanswered';
+  /** Where the answer came from: `on the phone`; null: not known, or from a page like this one. */
+  readonly from: string | null;
 }
 
 /** `me`: the owner that this page acts for. Null: the question is open. */
 export function decisionOf(permission: Permission, me: string): Decision | null {
-  const { state, options, optionId, answeredBy, reason } = permission;
+  const { state, options, optionId, answeredBy, answeredFrom, reason } = permission;
   if (state === 'open') return null;
-  const about = aboutOf(askedOf(permission), permission.title);
+  const about = { ...aboutOf(askedOf(permission), permission.title), from: answeredFrom && FROM[answeredFrom] };
   if (state === 'denied')
     return { ...about, kind: 'unanswered', words: `was not allowed: ${reason ?? 'nobody answered'}` };
   if (state === 'withdrawn')
@@ -29,6 +31,13 @@ export function decisionOf(permission: Permission, me: string): Decision | null 
   const scope = option?.kind.endsWith('always') ? ` (“${option.name}”)` : '';
   return { ...about, kind: isRefused ? 'refused' : 'allowed', words: `${verb}${scope} by ${whoOf(answeredBy, me)}` };
 }
+
+const FROM: Readonly<Record<NonNullable<Permission['answeredFrom']>, string | null>> = {
+  page: null,
+  phone: 'on the phone',
+  command_line: 'on the command line',
+  program: 'from a program',
+};
 
 const DOING: Readonly<Record<string, string>> = {
   edit: 'Changing',
@@ -53,5 +62,6 @@ export function whoOf(answeredBy: string | null, me: string): string {
   const [, owner = answeredBy, how = 'page'] = /^(.*) by (.*)$/s.exec(answeredBy) ?? [];
   const who = owner === me ? 'you' : owner;
   if (how === 'page') return who;
-  return how === 'token' ? `${who}, with the token of the server` : `${who}, with ${how}`;
+  // The token is what the command line and local programs have.
+  return how === 'token' ? who : `${who}, with ${how}`;
 }

@@ -5,7 +5,7 @@ export function useIsWide(): boolean {
   return useSyncExternalStore(onWidth, () => matchMedia(WIDE).matches);
 }
 
-const WIDE = '(min-width: 1100px)';
+const WIDE = '(min-width: 74rem)';
 
 function onWidth(listener: () => void): () => void {
   const media = matchMedia(WIDE);

@@ -67,7 +67,7 @@ export function At({ at, className }: { at: number; className?: string }) {
   const isToday = new Date(at).toDateString() === new Date(useMinute()).toDateString();
   const when = new Date(at);
   const shown = isToday
-    ? when.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+    ? when.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
     : when.toLocaleDateString([], { day: 'numeric', month: 'short' });
   return (
     <time dateTime={when.toISOString()} title={when.toLocaleString()} className={className}>

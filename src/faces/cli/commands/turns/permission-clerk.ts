@@ -83,7 +83,8 @@ export class PermissionClerk {
   async #ask(question: PublicEventPayloads['permission.asked'], signal: AbortSignal): Promise<void> {
     const optionId = await askPermission(question, { output: this.#output, input: process.stdin, signal });
     process.stdin.pause();
-    if (optionId !== null && !signal.aborted) await this.#engine.answer(question.permissionId, optionId);
+    if (optionId !== null && !signal.aborted)
+      await this.#engine.answer(question.permissionId, optionId, { from: 'command_line' });
   }
 
   /** `conflict`: somebody else answered first, and the event of that answer says so. */

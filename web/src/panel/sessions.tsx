@@ -2,32 +2,29 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Sandbox } from 'throughline/client';
 import { useLocation } from 'wouter';
-import type { ReceiptRung } from '../../../src/core/restore/restore-settings.ts';
 import { useOutline } from '../data/conversation/outline.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useList } from '../data/list.ts';
 import { useClient } from '../data/session.ts';
 import { SANDBOX_STATES, sizeOf } from '../health/sandbox-words.ts';
-import { sessionColour } from '../ui/colours.ts';
+import { laneOf, shadeOf } from '../seams/line.ts';
+import { agentName } from '../ui/agent-name.ts';
 import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
-import { type Fork, forksOf, type LineageRow, lineageRows, type Span, spansOf } from './lanes.ts';
+import { type Fork, forksOf, type Span, spansOf, withForks } from './spans.ts';
 
 const ROW = 48;
-const LANE = 18;
-const MOST_LANES = 6;
 
-/** Which session answered which turns, as a graph. A click on a node opens its first turn. */
-export function Lineage() {
+/** The strands of the line: which turns each has, and how it got its context. A click opens its first turn. */
+export function Sessions() {
   const { id } = useConversationStore();
   const { turns, error } = useOutline();
-  const sessions = useConversation((state) => state.sessions);
   const conversation = useConversation((state) => state.conversation);
   const others = useList((state) => state.known);
   const rows = useMemo(() => {
     if (turns === null || conversation === null) return null;
-    return lineageRows(spansOf(turns, sessions), forksOf(conversation, [...others.values()]));
-  }, [turns, sessions, conversation, others]);
+    return withForks(spansOf(turns), forksOf(conversation, [...others.values()]));
+  }, [turns, conversation, others]);
   if (error !== null)
     return <ErrorNote error={error} cli={`throughline sessions ${shellWord(conversation?.key ?? id)}`} />;
   if (rows === null) return <Skeleton lines={6} />;
@@ -76,7 +73,7 @@ function whereOf(sandbox: Sandbox): string {
   return [where, SANDBOX_STATES[state], sizeOf(sandbox), shared].filter((word) => word !== null).join(' · ');
 }
 
-function Rows({ rows }: { rows: readonly LineageRow[] }) {
+function Rows({ rows }: { rows: readonly (Span | Fork)[] }) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -84,16 +81,19 @@ function Rows({ rows }: { rows: readonly LineageRow[] }) {
     estimateSize: () => ROW,
     overscan: 12,
   });
-  const lanes = Math.min(MOST_LANES, Math.max(...rows.map(({ lane, through }) => Math.max(lane, ...through))) + 1);
+  const strandOf = (item: Span | Fork | undefined) => (item?.kind === 'span' ? item.strand : null);
   return (
     <div ref={scroller} className="h-full overflow-y-auto py-2">
       <ol className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, start }) => {
-          const row = rows[index];
-          if (row === undefined) return null;
+          const item = rows[index];
+          if (item === undefined) return null;
+          // A fork is drawn beside the strand that it leaves.
+          const above = rows.slice(0, index).findLast(({ kind }) => kind === 'span');
+          const isLast = !rows.slice(index + 1).some(({ kind }) => kind === 'span');
           return (
             <li key={index} className="absolute inset-x-0" style={{ top: start, height: ROW }}>
-              <Row row={row} next={rows[index + 1]} lanes={lanes} />
+              <Row item={item} above={strandOf(above)} isLast={isLast} />
             </li>
           );
         })}
@@ -102,75 +102,64 @@ function Rows({ rows }: { rows: readonly LineageRow[] }) {
   );
 }
 
-function Row({ row, next, lanes }: { row: LineageRow; next: LineageRow | undefined; lanes: number }) {
+interface RowProps {
+  readonly item: Span | Fork;
+  /** The strand above; null: there is none. */
+  readonly above: number | null;
+  readonly isLast: boolean;
+}
+
+function Row({ item, above, isLast }: RowProps) {
   const [, go] = useLocation();
-  const { item } = row;
   const target = item.kind === 'span' ? `/turn/${item.from}` : `~/c/${item.conversationId}`;
   return (
     <button
       type="button"
-      onClick={() => go(target)}
+      onClick={() => go(target, { state: Date.now() })}
       className="flex h-full w-full items-center gap-2 px-3 text-left hover:bg-hover"
     >
-      <Graph row={row} next={next} lanes={lanes} />
+      <Graph item={item} above={above} isLast={isLast} />
       {item.kind === 'span' ? <SpanText span={item} /> : <ForkText fork={item} />}
       <span className="sr-only">{item.kind === 'span' ? `: go to turn ${item.from}` : ': open it'}</span>
     </button>
   );
 }
 
-function Graph({ row, next, lanes }: { row: LineageRow; next: LineageRow | undefined; lanes: number }) {
-  const { item, lane, from, through } = row;
-  const x = (each: number) => Math.min(each, lanes - 1) * LANE + LANE / 2;
+const LANES = { left: 8, right: 18 } as const;
+
+function Graph({ item, above, isLast }: RowProps) {
   const middle = ROW / 2;
-  const hasSession = item.kind === 'span' && item.session !== null;
-  const colour = hasSession ? sessionColour(item.order) : 'var(--color-line-strong)';
-  const goesOn = next !== undefined && item.kind !== 'child';
-  const line = 'var(--color-line-strong)';
+  const strand = item.kind === 'span' ? item.strand : above;
+  const x = LANES[laneOf(strand ?? 1)];
+  const from = LANES[laneOf(above ?? 1)];
+  const colour = shadeOf(strand);
   return (
-    <svg width={lanes * LANE} height={ROW} className="shrink-0" aria-hidden="true">
-      {through.map((each) => (
-        <line
-          key={each}
-          x1={x(each)}
-          x2={x(each)}
-          y1={0}
-          y2={ROW}
-          stroke={line}
-          strokeWidth={1.5}
-          strokeDasharray="2 3"
-        />
-      ))}
-      {from !== null && (
-        <path
-          d={`M${x(from)} 0 C ${x(from)} ${middle * 0.6}, ${x(lane)} ${middle * 0.4}, ${x(lane)} ${middle}`}
-          fill="none"
-          stroke={line}
-          strokeWidth={1.5}
-        />
+    <svg width={28} height={ROW} className="shrink-0" fill="none" strokeWidth={2.5} aria-hidden="true">
+      {above !== null && (
+        <path d={`M${from} 0C${from} ${middle * 0.6} ${x} ${middle * 0.3} ${x} ${middle}`} stroke={shadeOf(above)} />
       )}
-      {goesOn && <line x1={x(lane)} x2={x(lane)} y1={middle} y2={ROW} stroke={line} strokeWidth={1.5} />}
+      {!isLast && strand !== null && <path d={`M${x} ${middle}V${ROW}`} stroke={colour} />}
       {item.kind === 'span' ? (
-        <circle cx={x(lane)} cy={middle} r={5} fill={colour} />
+        <circle cx={x} cy={middle} r={5} stroke={colour} className="fill-canvas" />
       ) : (
-        <rect x={x(lane) - 4.5} y={middle - 4.5} width={9} height={9} fill="none" stroke={colour} strokeWidth={2} />
+        <rect x={x - 4} y={middle - 4} width={8} height={8} stroke="var(--color-control)" className="fill-canvas" />
       )}
     </svg>
   );
 }
 
 function SpanText({ span }: { span: Span }) {
-  const { agent, session } = span;
+  const isLive = useConversation(({ sessions }) => sessions.find(({ id }) => id === span.sessionId)?.state === 'live');
   return (
     <span className="min-w-0 flex-1 leading-tight">
       <span className="flex items-baseline justify-between gap-2">
         <span className="truncate text-ui">{turnsText(span)}</span>
-        <span className="shrink-0 text-facts text-faint">{agent}</span>
+        <span className="shrink-0 text-facts text-faint">{agentName(span.agent)}</span>
       </span>
       <span className="block truncate text-facts text-muted">
-        {HOW[span.rung ?? 'none']}
-        {session !== null && <span className="font-mono"> · {session.id.slice(0, 8)}</span>}
-        {session?.state === 'live' && ' · live'}
+        {HOW[span.how]}
+        {span.sessionId !== null && <span className="font-mono"> · {span.sessionId.slice(0, 8)}</span>}
+        {isLive && ' · live'}
       </span>
     </span>
   );
@@ -187,16 +176,18 @@ function ForkText({ fork }: { fork: Fork }) {
   );
 }
 
-/** How a session got its context, in a word or two. */
-const HOW: Readonly<Record<ReceiptRung, string>> = {
-  live: 'continued',
-  resume: 'resumed',
-  rehydrate: 'rebuilt in its storage',
-  transcript: 'rebuilt by transcript',
-  replay: 'replayed',
-  new: 'new session',
-  fresh: 'fresh, without the history',
+/** How a strand got its context, in a word or two. */
+const HOW: Readonly<Record<Span['how'], string>> = {
+  live: 'its own session',
+  resume: 'its own session, reopened',
+  rehydrate: 'file rebuilt',
+  transcript: 'told what was said',
+  replay: 'asked the prompts again',
+  new: 'first session',
+  fresh: 'without the history',
   none: 'no session',
+  imported: 'brought in',
+  handoff: 'took over in its own session',
 };
 
 function turnsText({ from, to }: Span): string {
