@@ -83,3 +83,27 @@ server.test('a stopped turn is one quiet line with who stopped it', async ({ ope
   expect(await turn.innerText()).not.toMatch(/Cancelled|by local|by page/);
   expect(await box(page).count()).toBe(0);
 });
+
+server.test(
+  'a prompt that is sent with an expired sign-in stays a draft, and the page leads to the sign-in',
+  async ({ open, context, allow }) => {
+    allow(/status of 401|WebSocket|EventSource/);
+    const conversation = (await server.tl()).conversation(randomUUID());
+    const { id } = await conversation.ensure();
+    const page = await open(`/c/${id}`);
+    await field(page).fill('/say Kept.');
+    await context.clearCookies();
+    await page.keyboard.press('Enter');
+    await page.getByText('You are signed out. Your drafts are kept.').waitFor();
+    await page.getByText(/^(npx )?throughline .*link$/).waitFor();
+    expect(await field(page).inputValue()).toBe('/say Kept.');
+    await page.getByText('This browser is not signed in any more.').waitFor();
+    await context.request.get(await server.link(), { maxRedirects: 0 });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('You are signed out.').waitFor({ state: 'detached' });
+    expect(await field(page).inputValue()).toBe('/say Kept.');
+    await field(page).press('Enter');
+    await page.getByText('Kept.', { exact: true }).waitFor();
+    expect(await conversation.turns()).toHaveLength(1);
+  },
+);
