@@ -24,6 +24,7 @@ import {
   checkRange,
   checkText,
   checkTurnNumber,
+  checkTurnSpan,
   given,
 } from '../core/input/arguments.ts';
 import { type Actor, actor, checkAgent, checkName } from '../core/input/names.ts';
@@ -425,10 +426,11 @@ class EmbeddedEngine implements Engine {
     return toPublicPermission(await this.#refreshedPermission(id));
   }
 
-  async permissions({ conversation, turn, open, after, limit }: PermissionFilter = {}) {
+  async permissions({ conversation, turn, fromTurn, toTurn, open, after, limit }: PermissionFilter = {}) {
+    const turns = checkTurnSpan({ conversation, fromTurn, toTurn });
     const id = conversation === undefined ? undefined : (await this.#find(conversation)).id;
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
-    const filter = given({ conversation: id, turn, open });
+    const filter = given({ conversation: id, turn, turns, open });
     // If the process that asked is dead, its question is withdrawn.
     const { found } = await this.#refreshedPage(
       () => this.#store.permissions(this.owner, filter, page),

@@ -68,6 +68,8 @@ const LIST_OPTIONS: OptionNames<ListOptions> = {
 const PERMISSION_FILTER: OptionNames<PermissionFilter> = {
   conversation: true,
   turn: true,
+  fromTurn: true,
+  toTurn: true,
   open: true,
   after: true,
   limit: true,

@@ -272,6 +272,10 @@ export interface PermissionFilter {
   readonly conversation?: string | undefined;
   /** Only those of this turn. */
   readonly turn?: string | undefined;
+  /** Only those of the turns of this conversation from this number on. Needs `conversation`. */
+  readonly fromTurn?: number | undefined;
+  /** Only those of the turns up to this number. Needs `conversation`. */
+  readonly toTurn?: number | undefined;
   /** Only those that wait for an answer, or only the others. */
   readonly open?: boolean | undefined;
   readonly after?: string | undefined;

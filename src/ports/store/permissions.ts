@@ -13,15 +13,21 @@ export interface PermissionStore {
     by: string,
     from?: AnsweredFrom | null,
   ): Promise<Permission>;
-  /** Oldest first, a page; `after` is the id of the last one of the previous page. */
+  /** Oldest first, a page; `turns`: only of these turns of the conversation; `after` is the id of the last one of the previous page. */
   permissions(
     owner: string,
-    filter: { conversation?: string; turn?: string; open?: boolean },
+    filter: { conversation?: string; turn?: string; turns?: TurnSpan; open?: boolean },
     page?: { after?: string; limit?: number },
   ): Promise<Permission[]>;
   findPermission(owner: string, permission: string): Promise<Permission | null>;
   /** The ids of the questions of a conversation that are open: those of its running turn. */
   openPermissions(owner: string, conversation: string): Promise<string[]>;
+}
+
+/** The first and the last number of turns. */
+export interface TurnSpan {
+  readonly from: number;
+  readonly to: number;
 }
 
 export interface NewPermission {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { MOST_QUEUED } from '../../core/queue.ts';
 import { ANSWERED_FROM } from '../../core/turn/permission.ts';
-import { After, Before, Flag, Limit, Wait } from '../parameters.ts';
+import { After, Before, Flag, Limit, TurnNumber, Wait } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Choices, Count, Id, TimeLimits, TurnRestore } from '../values/common.ts';
@@ -174,11 +174,13 @@ export const turns = {
   listPermissions: {
     summary:
       'Lists permissions, oldest first, with who answered them. `open`: only those that wait for an answer, or only the ' +
-      'others. `after`: the id of the last one of the previous page; continue until a page is empty.',
+      'others. `fromTurn`, `toTurn`: only those of these turns of the `conversation`, by number. `after`: the id of the last one of the previous page; continue until a page is empty.',
     scope: 'read',
     query: z.strictObject({
       conversation: optional(Id),
       turn: optional(Id),
+      fromTurn: optional(TurnNumber),
+      toTurn: optional(TurnNumber),
       open: optional(Flag),
       after: optional(Id),
       limit: optional(Limit),

@@ -67,6 +67,7 @@ export const Caller = namedObject('Caller', {
   scopes: z.array(z.enum(SCOPES)),
   owners: z.string().nullable(),
   isOperator: z.boolean(),
+  command: z.string().nullable(),
   expiresAt: Time.nullable(),
 });
 

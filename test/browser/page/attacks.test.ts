@@ -25,7 +25,7 @@ server.test('what hides or forges the text of a question is marked, and can be a
   const { id } = await conversation.get();
   const page = await open(`/c/${id}`);
   const card = page.getByRole('region', { name: /^Permission: / });
-  const title = card.getByRole('heading');
+  const title = card.getByText('echo ok #');
   await title.waitFor();
   expect(await title.textContent()).toBe(
     'echo ok # U+202E · turns text round; rm -rf ~ # get.harb\u043e · Cyrillicrbank.dev',

@@ -27,6 +27,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
     scopes: expect.arrayContaining(['admin']),
     owners: '*',
     isOperator: true,
+    command: 'throughline',
     expiresAt: null,
   });
   expect((await caller.ok('POST', '/links')).link).toMatch(/^http.*\/enter\?code=[\w-]{43}$/);

@@ -8,7 +8,7 @@ import { clearIfAccepted, editDraft, sendDraft, useDraft } from '../data/drafts/
 import { wordsIn } from '../data/drafts/prompt.ts';
 import { describeError } from '../data/errors.ts';
 import { useClient, useMay } from '../data/session.ts';
-import { PermissionCards } from '../permissions/cards.tsx';
+import { QuestionHint } from '../permissions/hint.tsx';
 import { LossNote } from '../seams/loss.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
@@ -32,7 +32,7 @@ export function Composer() {
   return (
     <div className="shrink-0 px-3 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))]">
       <div className="mx-auto max-w-3xl">
-        <PermissionCards />
+        <QuestionHint />
         <Plan />
         <Queue turns={queued} />
         {driver === 'tracker' && (

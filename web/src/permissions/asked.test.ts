@@ -1,12 +1,5 @@
-import type { Permission } from 'throughline/client';
 import { describe, expect, test } from 'vitest';
-import { askedOf, mayAnswer, outcomeOf } from './asked.ts';
-
-const OPEN: Permission = {
-  ...{ id: 'p', conversationId: 'c', turnId: 't', attempt: 1, title: 'Run it', toolCall: {}, state: 'open' },
-  options: [{ optionId: 'y', name: 'Allow', kind: 'allow_once' }],
-  ...{ optionId: null, answeredBy: null, answeredFrom: null, reason: null, askedAt: 0, endedAt: null },
-};
+import { askedOf, headlineOf, mayAnswer } from './asked.ts';
 
 describe('what is asked', () => {
   test('a command is shown in full, and the rest of the input beside it', () => {
@@ -44,14 +37,18 @@ describe('what is asked', () => {
   );
 });
 
-describe('how a question ended', () => {
+describe('what the card asks', () => {
+  const diff = (path: string, oldText: string | null) => ({ type: 'diff', path, oldText, newText: 'y' });
   test.each([
-    [{}, null],
-    [{ state: 'answered', optionId: 'y', answeredBy: 'ann' }, 'Answered “Allow”, by ann.'],
-    [{ state: 'denied', reason: 'nobody can answer here' }, 'Denied: nobody can answer here.'],
-    [{ state: 'withdrawn', reason: 'the turn was cancelled' }, 'Withdrawn: the turn was cancelled.'],
-  ] as const)('%j', (end, sentence) => {
-    expect(outcomeOf({ ...OPEN, ...end })).toBe(sentence);
+    [{ rawInput: { command: 'ls' } }, 'May Codex run this command?'],
+    [{ content: [diff('/a', 'x')] }, 'May Codex change this file?'],
+    [{ content: [diff('/a', 'x'), diff('/b', 'x')] }, 'May Codex change these 2 files?'],
+    [{ kind: 'read', locations: [{ path: '/a' }] }, 'May Codex read this file?'],
+    [{ kind: 'fetch', locations: [{ path: 'https://x' }] }, 'May Codex open this address?'],
+    [{ kind: 'switch_mode' }, null],
+    ['anything', null],
+  ])('%j', (toolCall, headline) => {
+    expect(headlineOf(askedOf({ title: 'T', toolCall }), 'Codex')).toBe(headline);
   });
 });
 

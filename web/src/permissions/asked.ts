@@ -92,16 +92,26 @@ function textIn(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** How a question ended, in a sentence; null: it is open. */
-export function outcomeOf({ state, options, optionId, answeredBy, reason }: Permission): string | null {
-  if (state === 'open') return null;
-  if (state === 'denied') return `Denied: ${reason ?? 'nobody answered'}.`;
-  if (state === 'withdrawn') return `Withdrawn: ${reason ?? 'its turn ended'}.`;
-  const option = options.find((each) => each.optionId === optionId);
-  return `Answered “${option?.name ?? optionId}”, by ${answeredBy ?? 'somebody'}.`;
+/** What the agent asks, as a question: “May Claude Code run this command?”; null: only its own title says it. */
+export function headlineOf({ kind, command, diffs, targets }: Asked, agent: string): string | null {
+  if (command !== null) return `May ${agent} run this command?`;
+  const isNew = diffs.length > 0 && diffs.every(({ oldText, lines }) => oldText === null && lines !== null);
+  const verb = isNew ? 'create' : diffs.length > 0 ? 'change' : VERBS[kind ?? ''];
+  const files = new Set([...diffs.map(({ path }) => path), ...targets]).size;
+  if (verb === undefined || files === 0) return null;
+  const what = verb === 'open' ? 'address' : 'file';
+  return `May ${agent} ${verb} ${files === 1 ? `this ${what}` : `these ${files} ${what}${what === 'file' ? 's' : 'es'}`}?`;
 }
 
-/** A press of a pointer or a key: when it began, and whether a held key repeats it. */
+const VERBS: Readonly<Record<string, string>> = {
+  edit: 'change',
+  delete: 'delete',
+  move: 'move',
+  read: 'read',
+  fetch: 'open',
+};
+
+/** A press of a pointer or a key: when it began, and whether a held key repeats it or it belongs to a text that is typed. */
 export interface Press {
   readonly at: number;
   readonly repeats: boolean;

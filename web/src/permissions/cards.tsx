@@ -1,28 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Permission } from 'throughline/client';
-import { useConversation } from '../data/conversation/use-conversation.ts';
-
 import { useClient } from '../data/session.ts';
-import { PermissionCard } from './card.tsx';
 
 /** How long the outcome of a question is shown. */
 const OUTCOME_MS = 12_000;
-
-/** The open questions of this conversation, and the outcomes of those that have just ended. */
-export function PermissionCards() {
-  const open = useConversation(({ permissions }) => permissions);
-  const ended = useJustEnded(open);
-  const shown = [...ended.filter(({ id }) => !open.some((one) => one.id === id)), ...open];
-  const movedAt = useChangedAt(shown.map(({ id, state }) => `${id} ${state}`).join());
-  if (shown.length === 0) return null;
-  return (
-    <section className="mb-2 max-h-[50dvh] space-y-2 overflow-y-auto" aria-label="Permissions">
-      {shown.map((permission) => (
-        <PermissionCard key={permission.id} permission={permission} movedAt={movedAt} />
-      ))}
-    </section>
-  );
-}
 
 /** The questions that were open on this page and have ended, for a while. */
 export function useJustEnded(open: readonly Permission[]): readonly Permission[] {

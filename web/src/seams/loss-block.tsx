@@ -4,7 +4,7 @@ import type { Receipt } from 'throughline/client';
 import { type Proof, windowText } from '../../../src/core/restore/receipt.ts';
 import { useConversation, useTurn } from '../data/conversation/use-conversation.ts';
 import { useMay } from '../data/session.ts';
-import { AnotherAgent } from './failed-restore.tsx';
+import { AnotherAgent } from '../failures/what-to-do.tsx';
 import { laneOf, shadeOf } from './line.ts';
 import { OpenedSeam } from './opened-seam.tsx';
 import type { Loss, Seam } from './seam.ts';

@@ -1,11 +1,13 @@
 import { clsx } from 'clsx';
-import { Ban, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
-import { type CSSProperties, memo } from 'react';
-import type { Turn } from 'throughline/client';
+import { Ban, CircleDot, Clock } from 'lucide-react';
+import { type CSSProperties, Fragment, memo } from 'react';
+import type { RecordPart, Turn } from 'throughline/client';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { isOpen, type TurnItem } from '../data/conversation/model.ts';
 import { useTurn } from '../data/conversation/use-conversation.ts';
+import { TurnEnd } from '../failures/turn-end.tsx';
 import { Markdown } from '../markdown/markdown.tsx';
+import { Questions, ToolDecisions } from '../permissions/questions.tsx';
 import { laneOf, shadeOf } from '../seams/line.ts';
 import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
 import { useStrand } from '../seams/strands.ts';
@@ -66,18 +68,25 @@ function TurnBody({ item, isTarget }: { item: TurnItem; isTarget: boolean }) {
       <PromptView n={turn.n} createdAt={turn.createdAt} prompt={turn.prompt} isTarget={isTarget} />
       <div className="mt-2.5 space-y-2.5 empty:hidden">
         {pieces.map((piece, index) => (
-          <PieceView
-            key={piece.key}
-            piece={piece}
-            n={turn.n}
-            isOpen={isOpen(item) && index === pieces.length - 1}
-            isRunning={isOpen(item)}
-          />
+          <Fragment key={piece.key}>
+            <PieceView
+              piece={piece}
+              n={turn.n}
+              isOpen={isOpen(item) && index === pieces.length - 1}
+              isRunning={isOpen(item)}
+            />
+            {piece.kind === 'run' && <ToolDecisions turn={turn} tools={toolIds(piece.steps)} />}
+          </Fragment>
         ))}
+        <Questions turn={turn} tools={toolIds(parts)} />
         {isOpen(item) ? <Running item={item} /> : <Ended turn={turn} />}
       </div>
     </>
   );
+}
+
+function toolIds(parts: readonly RecordPart[]): string[] {
+  return parts.flatMap((part) => (part.type === 'tool' ? [part.id] : []));
 }
 
 interface PieceProps {
@@ -114,28 +123,10 @@ function Running({ item }: { item: TurnItem }) {
   );
 }
 
-const ENDS: Readonly<Record<string, { readonly icon: LucideIcon; readonly word: string; readonly ink: string }>> = {
-  failed: { icon: CircleX, word: 'Failed', ink: 'text-broken' },
-  cancelled: { icon: Ban, word: 'Cancelled', ink: 'text-muted' },
-  interrupted: { icon: CirclePause, word: 'Interrupted', ink: 'text-look' },
-};
-
 function Ended({ turn }: { turn: Turn }) {
-  const end = ENDS[turn.state];
   return (
     <footer className="space-y-1 text-facts text-faint tabular-nums">
-      {end !== undefined && (
-        <div className="flex gap-2 text-ui">
-          <end.icon size={15} className={clsx('mt-0.5 shrink-0', end.ink)} aria-hidden />
-          <div className="min-w-0">
-            <p>
-              <span className={clsx('font-medium', end.ink)}>{end.word}</span>
-              {turn.failure !== null && <span className="ml-2 text-ink">{turn.failure.message}</span>}
-            </p>
-            {turn.failure?.hint !== undefined && <p className="text-muted">{turn.failure.hint}</p>}
-          </div>
-        </div>
-      )}
+      <TurnEnd turn={turn} />
       <p className="flex flex-wrap gap-x-3">
         {factsOf(turn).map((fact) => (
           <span key={fact}>{fact}</span>

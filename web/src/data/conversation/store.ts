@@ -3,6 +3,7 @@ import { createStore, type StoreApi } from 'zustand/vanilla';
 import type { Live } from '../../live/live.ts';
 import { Newest } from '../newest.ts';
 import { afterUpdate } from './announced.ts';
+import { Decisions } from './decisions.ts';
 import { afterEvent, isOpen, itemOf, LiveParts, type TurnItem, withReceipt } from './model.ts';
 import { endedIn, PAGE, pageOf, readEnd, readEndingBefore, readEvents, readOutline, readPage } from './reads.ts';
 import { afterEvents, type ConversationState, type Look, NOTHING } from './state.ts';
@@ -11,6 +12,7 @@ import { afterEvents, type ConversationState, type Look, NOTHING } from './state
 export class ConversationStore {
   readonly id: string;
   readonly state: StoreApi<ConversationState> = createStore(() => NOTHING);
+  readonly decisions: Decisions;
   readonly #engine: Engine;
   readonly #live: Live;
   readonly #parts = new Map<string, LiveParts>();
@@ -31,6 +33,7 @@ export class ConversationStore {
   constructor(tl: ThroughlineClient, live: Live, id: string) {
     this.id = id;
     this.#engine = tl.engine;
+    this.decisions = new Decisions(tl.engine, id);
     this.#live = live;
   }
 
@@ -202,6 +205,7 @@ export class ConversationStore {
     const { change, look, early } = afterEvents(this.state.getState(), events, (turnId) => this.#partsOf(turnId));
     for (const event of early) this.#early.set(event.turnId ?? '', [...this.#earlyOf(event.turnId), event]);
     this.state.setState(change);
+    this.decisions.onEvents(events);
     this.#look(look);
   }
 
