@@ -1,3 +1,4 @@
+import { clsx } from 'clsx';
 import { type ClipboardEvent, type KeyboardEvent, useLayoutEffect, useRef } from 'react';
 import { isApple } from '../ui/keys.tsx';
 import { isTouch } from '../ui/screen.ts';
@@ -31,11 +32,15 @@ export interface FieldProps {
   onMeaning(meaning: Exclude<KeyMeaning, null | 'nothing'>): void;
   onFiles(files: readonly File[]): void;
   onFocus?(): void;
+  readonly className?: string;
 }
+
+const FIELD =
+  'block max-h-[40dvh] w-full resize-none bg-transparent px-3.5 pt-2.5 pb-1 text-said outline-none [grid-area:field] field-sizing-content placeholder:text-faint pointer-coarse:min-h-11 max-md:px-2 max-md:py-2.5 md:px-2';
 
 /** The field of the prompt. It grows with its text. */
 export function Field(props: FieldProps) {
-  const { text, placeholder, suggests, activeSuggestion, onText, onMeaning, onFiles, onFocus } = props;
+  const { text, placeholder, suggests, activeSuggestion, onText, onMeaning, onFiles, onFocus, className } = props;
   const field = useRef<HTMLTextAreaElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the height depends on the text
   useLayoutEffect(() => {
@@ -69,7 +74,7 @@ export function Field(props: FieldProps) {
       placeholder={placeholder}
       rows={1}
       enterKeyHint={isTouch() ? 'enter' : 'send'}
-      className="block max-h-[40dvh] min-h-10 w-full pointer-coarse:min-h-11 resize-none bg-transparent px-3 py-2 text-said outline-none field-sizing-content placeholder:text-faint"
+      className={clsx(FIELD, className)}
       value={text}
       onChange={({ target }) => onText(target.value, target.selectionStart)}
       onSelect={({ currentTarget }) => onText(currentTarget.value, currentTarget.selectionStart)}

@@ -11,7 +11,9 @@ import { Choice } from '../ui/dialog.tsx';
 import { CliLine, Empty, ErrorNote } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { AttachButton, Attachments, attach, useDropping } from './attachments.tsx';
-import { AgentPicker, OptionsPicker } from './choices.tsx';
+import { AgentPicker } from './choices/agent-picker.tsx';
+import { ModePicker } from './choices/mode-picker.tsx';
+import { OptionsPicker } from './choices/options-picker.tsx';
 import { Field } from './field.tsx';
 
 /** `/new`: the first prompt creates the conversation. */
@@ -41,6 +43,7 @@ function BeginningForm() {
   const [announced, readAnnounced] = useAnnouncedBy(next.agent ?? agent);
   const isEmpty = text.trim() === '' && attachments.length === 0;
   const onNext = (changed: typeof next) => editDraft(NEW, { next: changed });
+  const choices = { next, agent, announced, onNext, onOpen: readAnnounced };
   const change = (field: Partial<Beginning>) => {
     made.current = null;
     setFrom({ ...from, ...field });
@@ -75,8 +78,9 @@ function BeginningForm() {
         />
         <div className="flex items-center gap-1 px-1.5 pb-1.5">
           <AttachButton of={NEW} />
-          <AgentPicker agents={agents} next={next} agent={agent} onNext={onNext} />
-          <OptionsPicker next={next} agent={agent} announced={announced} onNext={onNext} onOpen={readAnnounced} />
+          <AgentPicker {...choices} agents={agents} model={null} />
+          <ModePicker {...choices} mode={null} />
+          <OptionsPicker {...choices} />
           <Button type="submit" small look="primary" className="ml-auto" disabled={isEmpty || isSending}>
             Send
           </Button>

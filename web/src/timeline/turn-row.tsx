@@ -1,9 +1,10 @@
 import { clsx } from 'clsx';
-import { Ban, Brain, ChevronRight, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
+import { Ban, Brain, ChevronRight, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
 import { memo } from 'react';
 import type { RecordPart, Turn } from 'throughline/client';
 import { Link } from 'wouter';
 import { isOpen, type TurnItem } from '../data/conversation/model.ts';
+import { useIsShown } from '../data/conversation/shown.ts';
 import { useConversation, useTurn } from '../data/conversation/use-conversation.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
@@ -14,7 +15,7 @@ import { useFold } from './find.ts';
 import { PromptView } from './prompt.tsx';
 import { Tool } from './tool.tsx';
 import { TurnMenuButton } from './turn-menu.tsx';
-import { doing, factsOf, noticeText, replacedText } from './turn-words.ts';
+import { doing, factsOf, noticeText } from './turn-words.ts';
 
 export type Target = { readonly kind: 'turn' | 'seam'; readonly n: number } | null;
 
@@ -23,7 +24,9 @@ export const TurnRow = memo(function TurnRow({ n, target }: { n: number; target:
   const item = useTurn(n);
   const seam = useSeam(n);
   const colour = useSessionColour(item?.turn.sessionId ?? null);
+  const isShown = useIsShown(n);
   if (item === undefined) return <Unloaded n={n} />;
+  if (!isShown && seam === null) return null;
   const isTarget = target?.n === n && target.kind === 'turn';
   return (
     <div className="mx-auto max-w-3xl space-y-3 px-4 pb-7 max-sm:px-3">
@@ -31,26 +34,26 @@ export const TurnRow = memo(function TurnRow({ n, target }: { n: number; target:
       {item.restoring === null && seam !== null && (
         <SeamBar seam={seam} n={n} isTarget={target?.n === n && target.kind === 'seam'} />
       )}
-      <article
-        aria-label={`Turn ${n}`}
-        className={clsx('relative rounded-sm pl-4', isTarget && 'outline-2 outline-offset-8 outline-accent/60')}
-      >
-        <span
-          aria-hidden
-          title={item.turn.sessionId === null ? 'No session yet' : `Session ${item.turn.sessionId}`}
-          className="absolute inset-y-0 left-0 w-[3px] rounded-full bg-line-strong"
-          style={colour === null ? undefined : { background: colour }}
-        />
-        <TurnBody item={item} />
-      </article>
+      {isShown && (
+        <article
+          aria-label={`Turn ${n}`}
+          className={clsx('relative rounded-sm pl-4', isTarget && 'outline-2 outline-offset-8 outline-accent/60')}
+        >
+          <span
+            aria-hidden
+            title={item.turn.sessionId === null ? 'No session yet' : `Session ${item.turn.sessionId}`}
+            className="absolute inset-y-0 left-0 w-[3px] rounded-full bg-line-strong"
+            style={colour === null ? undefined : { background: colour }}
+          />
+          <TurnBody item={item} />
+        </article>
+      )}
     </div>
   );
 });
 
 function TurnBody({ item }: { item: TurnItem }) {
   const { turn, parts } = item;
-  const replaced = replacedText(turn);
-  if (replaced !== null) return <Replaced turn={turn} text={replaced} />;
   return (
     <div className="space-y-2.5">
       <Heading n={turn.n} createdAt={turn.createdAt} />
@@ -132,15 +135,13 @@ function Running({ item }: { item: TurnItem }) {
   const { notice, turn } = item;
   return (
     <div className="space-y-1 text-ui text-muted">
-      <p className="flex items-center gap-2" role="status">
-        {turn.state === 'queued' ? (
+      {turn.state !== 'running' && (
+        <p className="flex items-center gap-2" role="status">
           <Clock size={14} aria-hidden />
-        ) : (
-          <CircleDot size={14} className="text-accent" aria-hidden />
-        )}
-        {doing(item)}
-        <Ago at={turn.startedAt ?? turn.createdAt} className="text-faint" />
-      </p>
+          {doing(item)}
+          <Ago at={turn.startedAt ?? turn.createdAt} className="text-faint" />
+        </p>
+      )}
       {turn.stranded !== null && <p>{turn.stranded.hint}</p>}
       {notice !== null && <p className="text-look">{noticeText(notice)}</p>}
     </div>
@@ -171,18 +172,6 @@ function Ended({ turn }: { turn: Turn }) {
       )}
       <p>{factsOf(turn).join(' · ')}</p>
     </footer>
-  );
-}
-
-function Replaced({ turn, text }: { turn: Turn; text: string }) {
-  const [block] = turn.prompt;
-  return (
-    <p className="flex items-center gap-2 text-facts text-faint">
-      <span className="tabular-nums">{turn.n}</span>
-      <Ban size={13} className="shrink-0" aria-hidden />
-      <span className="shrink-0">{text}</span>
-      <span className="truncate line-through">{block?.type === 'text' ? block.text : ''}</span>
-    </p>
   );
 }
 

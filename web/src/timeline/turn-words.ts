@@ -53,12 +53,6 @@ export function factsOf(turn: Turn): string[] {
   ].filter((fact) => fact !== '');
 }
 
-/** Why a turn ended in the queue; null: it did not. */
-export function replacedText({ replacedBy, state, sent }: Turn): string | null {
-  if (replacedBy !== null) return 'Edited or moved in the queue';
-  return state === 'cancelled' && sent === null ? 'Cancelled before it began' : null;
-}
-
 export type ToolState = 'running' | 'completed' | 'failed' | 'unknown';
 
 /** A tool without an outcome is running while its turn is. */
