@@ -27,8 +27,14 @@ export function composeSandboxes(setup: Setup): Sandboxes {
     isolation?.by === 'container' ? isolation.settings.engine : null,
   );
   const common = { root: sandboxRoot(setup), home, place, processes, started };
-  const { worktree = false } = settings.sandbox;
-  return directorySandboxes({ ...common, worktree, ...(isolation && { isolate: isolateBy(isolation, setup) }) });
+  const { worktree = false, directories } = settings.sandbox;
+  const choosable = directories?.map((path) => resolve(base, path)) ?? [homedir()];
+  return directorySandboxes({
+    ...common,
+    worktree,
+    choosable,
+    ...(isolation && { isolate: isolateBy(isolation, setup) }),
+  });
 }
 
 function isolateBy(isolation: Isolation, setup: Setup): NonNullable<DirectorySettings['isolate']> {

@@ -62,6 +62,32 @@ export function conversationState({ open, last }: StateFacts): ConversationState
 /** The prompt was not sent because the context was missing, or the agent turned out to lack the context. */
 const UNRESTORED: readonly ErrorCode[] = ['restore_failed', 'context_refuted'];
 
+/**
+ * Where a list shows a conversation. It changes nothing else.
+ *
+ * @example
+ * await chat.arrange({ pinned: true });
+ */
+export interface Arrangement {
+  /** Whether it stays at the top of its project. */
+  readonly pinned?: boolean | undefined;
+  /** Whether lists leave it out, until its next prompt. */
+  readonly putAway?: boolean | undefined;
+}
+
+/** Throws `invalid`. */
+export function checkArrangement({ pinned, putAway }: Arrangement): { pinned?: boolean; putAway?: boolean } {
+  for (const [name, value] of Object.entries({ pinned, putAway })) {
+    if (value !== undefined && typeof value !== 'boolean') {
+      throw new ThroughlineError('invalid', `"${name}" must be true or false, not ${shown(value)}.`);
+    }
+  }
+  if (pinned === undefined && putAway === undefined) {
+    throw new ThroughlineError('invalid', 'Nothing to change: set "pinned" or "putAway".');
+  }
+  return given({ pinned, putAway });
+}
+
 /** Which conversations to list. All given conditions must hold. */
 export interface ConversationFilter {
   /** The agent of the last turn; before the first one, the agent that was set for the conversation. */
@@ -72,6 +98,10 @@ export interface ConversationFilter {
   readonly since?: number | string | Date | undefined;
   /** Changed before this time. */
   readonly until?: number | string | Date | undefined;
+  /** Only those that are pinned; `false`: only the others. */
+  readonly pinned?: boolean | undefined;
+  /** Only those that were put away; `false`: only the others. */
+  readonly putAway?: boolean | undefined;
 }
 
 /** A checked filter. A condition that was not given is left out. */
@@ -80,18 +110,22 @@ export interface CheckedFilter {
   readonly states?: readonly ConversationState[];
   readonly since?: number;
   readonly until?: number;
+  readonly pinned?: boolean;
+  readonly putAway?: boolean;
 }
 
 /** Throws `invalid`. */
-export function checkFilter({ agent, state, since, until }: ConversationFilter): CheckedFilter {
+export function checkFilter({ agent, state, since, until, pinned, putAway }: ConversationFilter): CheckedFilter {
   const times = given({ since: checkTime(since, 'since'), until: checkTime(until, 'until') });
   const states = state === undefined ? {} : { states: checkStates(state) };
-  return { ...(agent === undefined ? {} : { agent: checkText(agent, 'agent') }), ...states, ...times };
+  const flags = pinned === undefined && putAway === undefined ? {} : checkArrangement({ pinned, putAway });
+  return { ...(agent === undefined ? {} : { agent: checkText(agent, 'agent') }), ...states, ...times, ...flags };
 }
 
 /** Throws `invalid` when conversations are found by `by` and a filter is given as well. */
-export function checkUnfiltered(by: string, { agent, state, since, until }: ConversationFilter): void {
-  const [name] = Object.keys(given({ agent, state, since, until }));
+export function checkUnfiltered(by: string, filter: ConversationFilter): void {
+  const { agent, state, since, until, pinned, putAway } = filter;
+  const [name] = Object.keys(given({ agent, state, since, until, pinned, putAway }));
   if (name === undefined) return;
   throw new ThroughlineError('invalid', `Conversations are listed by "${by}" or by "${name}", not by both.`);
 }
@@ -132,6 +166,10 @@ export interface ShownConversation {
   readonly title: string;
   /** Who chose the title: `caller`, the `agent`, or the first line of the first `prompt`; `none`: it has no title. */
   readonly titleSource: TitleSource;
+  /** Whether it stays at the top of its project in a list. */
+  readonly pinned: boolean;
+  /** Whether lists leave it out. Its next prompt brings it back. */
+  readonly putAway: boolean;
   /** The agent of the first turn when the turn names none; null: the settings' default. */
   readonly agent: string | null;
   /** `worker`: Throughline runs its turns. `tracker`: a program of the caller does, and prompts are refused here. */
@@ -170,6 +208,8 @@ export interface ShownConversation {
 export interface Conversation extends ShownConversation {
   readonly sandbox: string;
   readonly place: string;
+  /** The directory that `cwd` counts to in a list, if it is another one: `cwd` is in a linked worktree of its repository. Null: none. */
+  readonly project: string | null;
   readonly parent: Parent | null;
 }
 

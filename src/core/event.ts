@@ -23,6 +23,7 @@ export interface EventPayloads {
   'conversation.forked': Parent;
   'conversation.imported': { turns: number };
   'conversation.titled': { title: string; source: TitleSource };
+  'conversation.arranged': { pinned: boolean; putAway: boolean };
   /** From one place to another, by their names. The files of its work stay where they were. */
   'conversation.moved': { from: string; to: string; by: string };
   /** `replaces`: the queued turn whose place it took; left out: none. `by`: who asked for it; left out: the owner. */

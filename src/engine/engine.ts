@@ -1,5 +1,11 @@
 import { checkKeep, type Keep } from '../core/changes.ts';
-import { type Conversation, checkFilter, checkUnfiltered } from '../core/conversation.ts';
+import {
+  type Arrangement,
+  type Conversation,
+  checkArrangement,
+  checkFilter,
+  checkUnfiltered,
+} from '../core/conversation.ts';
 import {
   hasCode,
   isDamage,
@@ -12,6 +18,7 @@ import { checkEventNumber, checkHead } from '../core/event.ts';
 import {
   checkAfter,
   checkBefore,
+  checkDirectories,
   checkLimit,
   checkMatch,
   checkRange,
@@ -36,6 +43,7 @@ import type {
   AnswerOptions,
   Bounded,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Erased,
   EraseOptions,
@@ -170,6 +178,16 @@ class EmbeddedEngine implements Engine {
     checkName(title, 'title');
     const { id } = await this.#find(conversation);
     return this.#shown(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
+  }
+
+  async arrange(conversation: string, change: Arrangement): Promise<PublicConversation> {
+    const checked = checkArrangement(change);
+    const { id } = await this.#find(conversation);
+    return this.#shown(await this.#store.arrange(this.owner, id, checked));
+  }
+
+  async countPutAway(): Promise<number> {
+    return this.#store.countPutAway(this.owner);
   }
 
   async move(conversation: string): Promise<PublicConversation> {
@@ -355,6 +373,15 @@ class EmbeddedEngine implements Engine {
     const match = checkMatch(options.match);
     const { sandbox, cwd } = await this.#withDirectory(conversation);
     return this.#parts.sandboxes.files(sandbox, { cwd, match });
+  }
+
+  async directories(options: DirectoryOptions = {}) {
+    const { sandboxes } = this.#parts;
+    const { path = null, hidden = false } = checkDirectories(options);
+    if (sandboxes.directories !== undefined) return sandboxes.directories({ path, hidden });
+    throw new ThroughlineError('refused', 'Directories cannot be chosen here: conversations work on other machines.', {
+      hint: 'Leave the directory out, or give its whole path there.',
+    });
   }
 
   async #withDirectory(conversation: string) {

@@ -2,6 +2,7 @@ import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
 import type { Message } from '../core/input/messages.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation } from '../core/public/conversation.ts';
+import type { Directories } from '../core/public/files.ts';
 import type { Feed } from '../core/public/live-frame.ts';
 import type { PublicSandbox } from '../core/public/sandbox.ts';
 import type { PublicPermission } from '../core/public/turn.ts';
@@ -13,6 +14,7 @@ import type {
   AgentInfo,
   AnswerOptions,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Hint,
   ImportOptions,
@@ -58,6 +60,8 @@ const LIST_OPTIONS: OptionNames<ListOptions> = {
   state: true,
   since: true,
   until: true,
+  pinned: true,
+  putAway: true,
 };
 
 const PERMISSION_FILTER: OptionNames<PermissionFilter> = {
@@ -132,7 +136,7 @@ export class ThroughlineClient {
 
   /**
    * Most recently changed first, a page of 50 or of `limit`; `before` is the last one of the previous page. Filters: `agent`, `state`,
-   * `since`, `until`.
+   * `since`, `until`, `pinned`, `putAway`.
    *
    *   const needsMe = await tl.conversations({ state: ['asks', 'unrestored', 'failed'], since: '2026-01-31' });
    */
@@ -159,6 +163,15 @@ export class ThroughlineClient {
       const answerer = asks ? new Answerer(this.engine, onPermission) : null;
       return new SubmittedAnswer(this.engine, Promise.resolve({ turn, seq, duplicate: true }), answerer);
     });
+  }
+
+  /**
+   * Directories that may be chosen for a conversation (`cwd`), in `path` or in the first one that the setting `sandbox.directories` names.
+   * Through a server it needs `admin`.
+   */
+  async directories(options: DirectoryOptions = {}): Promise<Directories> {
+    checkOptions(options, { path: true, hidden: true }, 'directories()');
+    return this.engine.directories(options);
   }
 
   /** Where the agents of this owner work: newest first, a page of 100 or of `limit`; `before` is the id of the last one of the previous page. */

@@ -1,4 +1,5 @@
 import type { Changes, Keep, Kept } from '../core/changes.ts';
+import type { Arrangement } from '../core/conversation.ts';
 import { hasCode, noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import type { ChainCheck } from '../core/event.ts';
 import { checkOptions, checkSignal, given, type OptionNames } from '../core/input/arguments.ts';
@@ -310,6 +311,12 @@ export class ConversationHandle {
 
   async rename(title: string): Promise<PublicConversation> {
     return this.#engine.rename(await this.#existing(), title);
+  }
+
+  /** Pins it or puts it away, or undoes that. This only changes what lists show; a new prompt brings it back. */
+  async arrange(change: Arrangement): Promise<PublicConversation> {
+    checkOptions(change, { pinned: true, putAway: true }, 'arrange()');
+    return this.#engine.arrange(await this.#existing(), change);
   }
 
   /** Deletes all that was said in it; this cannot be undone. `conflict` while a turn is open. */

@@ -15,7 +15,7 @@ export type {
   PublicEventKind as EventKind,
   PublicEventPayloads as EventPayloads,
 } from '../core/public/event.ts';
-export type { Files } from '../core/public/files.ts';
+export type { ChosenRepository, Directories, DirectoryEntry, Files } from '../core/public/files.ts';
 export type { Feed, LiveFrame } from '../core/public/live-frame.ts';
 export type { PublicSandbox as Sandbox, PublicSandboxUse as SandboxUse, SandboxView } from '../core/public/sandbox.ts';
 export type {

@@ -1,5 +1,5 @@
 import type { Changes, Keep, Kept } from '../core/changes.ts';
-import type { ConversationFilter } from '../core/conversation.ts';
+import type { Arrangement, ConversationFilter } from '../core/conversation.ts';
 import type { ChainCheck } from '../core/event.ts';
 import type { OrUndefined } from '../core/input/arguments.ts';
 import type { UsagePage } from '../core/input/usage-page.ts';
@@ -8,7 +8,7 @@ import type { TimeOverride } from '../core/limits/time-limits.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
-import type { Files } from '../core/public/files.ts';
+import type { Directories, Files } from '../core/public/files.ts';
 import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
 import type { PublicPermission, PublicTold, PublicTool, PublicTurn, TurnOutline } from '../core/public/turn.ts';
 import type { RestoreOverride, TurnRestore } from '../core/restore/restore-settings.ts';
@@ -53,6 +53,10 @@ export interface Engine {
    */
   list(page?: ListOptions): Promise<PublicConversation[]>;
   rename(conversation: string, title: string): Promise<PublicConversation>;
+  /** Pins it, puts it away, or undoes that. This only changes what lists show; a new prompt brings it back. Its `updatedAt` stays. */
+  arrange(conversation: string, change: Arrangement): Promise<PublicConversation>;
+  /** How many conversations of this owner are put away. */
+  countPutAway(): Promise<number>;
   /**
    * Moves a conversation whose data home is gone to the place of this engine (R8). It continues in an empty sandbox of its own: its files
    * stay where they were, and the receipt of the next turn says so. `conflict` while a process runs in its old place. Does nothing if it has
@@ -169,6 +173,12 @@ export interface Engine {
    * the caller named is gone, `refused` when it is elsewhere.
    */
   files(conversation: string, options?: { match?: string | undefined }): Promise<Files>;
+  /**
+   * The directories in `path` that a person may choose for a conversation: below the roots that the settings name (`sandbox.directories`),
+   * the first of which is listed without `path`. `path` is absolute or begins with "~"; `hidden`: also those whose name begins with a dot.
+   * Links are not followed out of the roots. Throws `refused`, also where conversations do not work on the machine of the server.
+   */
+  directories(options?: DirectoryOptions): Promise<Directories>;
 
   show(conversation: string, options?: Bounded): Promise<ConversationView>;
   summary(conversation: string): Promise<PublicSummary>;
@@ -351,13 +361,18 @@ export type Remains =
   | { readonly what: 'session'; readonly where: string; readonly agent: string; readonly sessionId: string };
 
 /** Which conversations, and which page of them. */
+export interface DirectoryOptions {
+  readonly path?: string | undefined;
+  readonly hidden?: boolean | undefined;
+}
+
 export interface ListOptions extends ConversationFilter {
   readonly limit?: number | undefined;
   /** The last one of the previous page. */
   readonly before?: { readonly updatedAt: number; readonly id: string } | undefined;
   /**
    * Only conversations that have used this session (the agent's id); the one that can still use it comes first. All in one page. Not
-   * together with `agent`, `state`, `since` or `until`.
+   * together with a filter.
    */
   readonly session?: string | undefined;
 }

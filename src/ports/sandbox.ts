@@ -1,6 +1,6 @@
 import type { Changes, Keep, Kept } from '../core/changes.ts';
 import type { SandboxProcess } from '../core/process.ts';
-import type { Files } from '../core/public/files.ts';
+import type { Directories, Files } from '../core/public/files.ts';
 
 export type { SandboxProcess };
 
@@ -53,6 +53,11 @@ export interface Sandboxes {
    * nobody needs it. Throws `refused` if a part of it cannot be deleted, or if a worktree has uncommitted changes, unless `discard`.
    */
   remove(id: string, options?: { readonly discard?: boolean }): Promise<void>;
+  /**
+   * The directories in `path` (null: the first root) that a person may choose for a conversation, below the roots of the settings. `path`
+   * is absolute or begins with "~". Left out: the files are not on the machine of this process. Throws `refused`, also for a path outside.
+   */
+  directories?(options: { path: string | null; hidden: boolean }): Promise<Directories>;
   /** Left out: no conversation works in a worktree here. */
   readonly worktrees?: Worktrees;
   /**
@@ -73,6 +78,8 @@ export interface NamedDirectory {
   readonly path: string;
   /** Links resolved. */
   readonly real: string;
+  /** What it counts to in a list: in a linked worktree the same directory of its repository, otherwise `real`. */
+  readonly project: string;
 }
 
 /**

@@ -1,10 +1,11 @@
 import { checkKeep, type Keep } from '../../core/changes.ts';
-import { checkFilter, checkUnfiltered } from '../../core/conversation.ts';
+import { type Arrangement, checkArrangement, checkFilter, checkUnfiltered } from '../../core/conversation.ts';
 import { hasCode, noSuch, noSuchConversation, SCRIPTED } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
 import {
   checkAfter,
   checkBefore,
+  checkDirectories,
   checkLimit,
   checkMatch,
   checkRange,
@@ -31,6 +32,7 @@ import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
 import type {
   AnswerOptions,
   ConversationSpec,
+  DirectoryOptions,
   Engine,
   Erased,
   EraseOptions,
@@ -91,7 +93,7 @@ export class HttpEngine implements Engine {
   async list(page: ListOptions = {}): Promise<PublicConversation[]> {
     const { before, session } = page;
     const limit = checkLimit(page.limit, 50);
-    const { agent, states, ...times } = checkFilter(page);
+    const { agent, states, pinned, putAway, ...times } = checkFilter(page);
     if (session !== undefined) {
       checkUnfiltered('session', page);
       checkText(session, 'session id');
@@ -100,7 +102,7 @@ export class HttpEngine implements Engine {
       time === undefined ? undefined : new Date(time).toISOString(),
     );
     const last = before && `${before.updatedAt}_${before.id}`;
-    const query = { limit, before: last, session, agent, state: states?.join(','), since, until };
+    const query = { limit, before: last, session, agent, state: states?.join(','), since, until, pinned, putAway };
     return (await this.caller.ask('listConversations', { query })).conversations;
   }
 
@@ -110,7 +112,16 @@ export class HttpEngine implements Engine {
 
   async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
-    return this.caller.ask('renameConversation', { params: this.#at(conversation), body: { title } });
+    return this.caller.ask('changeConversation', { params: this.#at(conversation), body: { title } });
+  }
+
+  async arrange(conversation: string, change: Arrangement): Promise<PublicConversation> {
+    const body = checkArrangement(change);
+    return this.caller.ask('changeConversation', { params: this.#at(conversation), body });
+  }
+
+  async countPutAway(): Promise<number> {
+    return (await this.caller.ask('listConversations', { query: { limit: 1 } })).putAway;
   }
 
   async erase(conversation: string, { sandbox, discard, head }: EraseOptions = {}): Promise<Erased> {
@@ -123,7 +134,7 @@ export class HttpEngine implements Engine {
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
     const { requestId, session, newSession, restore, deliverTo } = options;
-    if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo');
+    if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo (--deliver-to)');
     const blocks = parsePrompt(prompt);
     for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
     parseChoices(options);
@@ -252,6 +263,10 @@ export class HttpEngine implements Engine {
   async files(conversation: string, options: { match?: string } = {}) {
     const query = { match: checkMatch(options.match) };
     return this.caller.ask('listFiles', { params: this.#at(conversation), query });
+  }
+
+  async directories(options: DirectoryOptions = {}) {
+    return this.caller.ask('listDirectories', { query: checkDirectories(options) });
   }
 
   async kill(conversation: string) {

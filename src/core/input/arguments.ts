@@ -96,6 +96,19 @@ export function checkText(value: unknown, what: string, longest = LONGEST): stri
   return value;
 }
 
+/** Which directories to list: `path` is absolute or begins with "~". */
+export function checkDirectories({ path, hidden }: { path?: unknown; hidden?: unknown }): {
+  path?: string;
+  hidden?: boolean;
+} {
+  if (hidden !== undefined) checkBoolean(hidden, '"hidden"');
+  if (path !== undefined && !(typeof path === 'string' && /^(\/|~(\/|$))/.test(path) && !path.includes('\0'))) {
+    throw new ThroughlineError('invalid', `"path" must be an absolute path or begin with "~/", not ${shown(path)}.`);
+  }
+  if (path !== undefined) checkWellFormed(path, 'The path');
+  return given({ path, hidden });
+}
+
 /** The text that listed paths have to contain; empty: all are listed. */
 export function checkMatch(value: unknown = ''): string {
   return value === '' ? '' : checkText(value, 'match');

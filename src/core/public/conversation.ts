@@ -1,7 +1,7 @@
 import type { Conversation, Parent, ShownConversation } from '../conversation.ts';
 import type { Delayed } from '../limits/slots.ts';
 import { holderLabel, type ProcessIdentity } from '../process.ts';
-import { isWorktree } from '../sandbox/sandbox-id.ts';
+import { branchOf, isWorktree } from '../sandbox/sandbox-id.ts';
 import type { Lock, ShownSummary, Summary } from '../summary.ts';
 import type { Hindrance, Stranded } from '../turn/standing.ts';
 
@@ -12,14 +12,25 @@ import type { Hindrance, Stranded } from '../turn/standing.ts';
  * for (const { key, title, state } of await tl.conversations()) console.log(key, title, state);
  */
 export interface PublicConversation extends ShownConversation {
+  /** The project that it counts to in a list; null: it has no `cwd`, and works in a directory of its own. */
+  readonly project: PublicProject | null;
   /** Whether it works in a worktree of its own of the git repository that `cwd` is in. */
   readonly worktree: boolean;
+  /** The branch that its worktree was made on; null: it has no worktree of its own. */
+  readonly branch: string | null;
   /** The conversation that it was forked from; null: none. */
   readonly parent: PublicParent | null;
   /** Why no process will run its turns, not even the next one; null: a process runs them, or will run the next one. */
   readonly stranded: Stranded | null;
   /** Why its open turns have not begun although a process will run them; null: they have begun or will begin soon, or there are none. */
   readonly delayed: Delayed | null;
+}
+
+/** A directory that conversations work in, or whose linked worktrees they work in. */
+export interface PublicProject {
+  readonly path: string;
+  /** The last part of the path. */
+  readonly name: string;
 }
 
 /** Where a fork was taken: after turn `n` of that conversation. */
@@ -60,16 +71,24 @@ export interface PublicLock {
 }
 
 export function toPublicConversation(stored: Conversation, { stranded, delayed }: Hindrance): PublicConversation {
-  const { id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, choices, parent } = stored;
+  const { id, owner, key, title, titleSource, pinned, putAway, agent, driver, cwd, sandbox } = stored;
+  const { restore, limitPerDay, choices, parent } = stored;
   const { head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, usage } = stored;
   const { createdAt, updatedAt } = stored;
+  const worktree = isWorktree(sandbox);
   return {
-    ...{ id, owner, key, title, titleSource, agent, driver, cwd, worktree: isWorktree(stored.sandbox) },
+    ...{ id, owner, key, title, titleSource, pinned, putAway, agent, driver, cwd },
+    project: cwd === null ? null : toPublicProject(stored.project ?? cwd),
+    ...{ worktree, branch: worktree ? branchOf(sandbox) : null },
     ...{ restore, limitPerDay, choices },
     parent: parent && toPublicParent(parent),
     ...{ head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, stranded, delayed, usage },
     ...{ createdAt, updatedAt },
   };
+}
+
+export function toPublicProject(path: string): PublicProject {
+  return { path, name: path.split('/').findLast((part) => part !== '') ?? path };
 }
 
 /** Without the hash of the copied records. */

@@ -63,6 +63,8 @@ export interface PublicEventPayloads {
   'conversation.forked': PublicParent;
   'conversation.imported': { readonly turns: number };
   'conversation.titled': { readonly title: string; readonly source: TitleSource };
+  /** How lists show it from now on: pinned, put away. */
+  'conversation.arranged': { readonly pinned: boolean; readonly putAway: boolean };
   /** It continues in another place: data homes, by their names. The files of its work stay where they were. */
   'conversation.moved': { readonly from: string; readonly to: string; readonly by: string };
 
@@ -177,6 +179,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'conversation.forked': toPublicParent,
   'conversation.imported': unchanged,
   'conversation.titled': unchanged,
+  'conversation.arranged': unchanged,
   'conversation.moved': unchanged,
   'turn.queued': unchanged,
   'turn.started': unchanged,

@@ -14,6 +14,50 @@ export interface Files {
   readonly more: boolean;
 }
 
+/**
+ * Directories that a person may choose for a conversation: those in one directory of the machine where conversations work.
+ *
+ * @example
+ * const { directories } = await tl.directories({ path: '~/src' });
+ * for (const { name, repository } of directories) console.log(name, repository ? 'git' : '');
+ */
+export interface Directories {
+  /** The directory that these are in, links resolved. */
+  readonly path: string;
+  /** The directory above it; null: it is a root. */
+  readonly above: string | null;
+  /** Where one may choose: the setting `sandbox.directories`, links resolved. */
+  readonly roots: readonly string[];
+  /** The home of whoever runs the server. */
+  readonly home: string;
+  /** The git repository that `path` is in; null: it is in none. */
+  readonly repository: ChosenRepository | null;
+  /** By name, at most 1,000. */
+  readonly directories: readonly DirectoryEntry[];
+  /** There are others, or not all entries were read. */
+  readonly more: boolean;
+}
+
+export interface ChosenRepository {
+  /** The directory of its files. */
+  readonly path: string;
+  /** The branch that is checked out there; null: none is. */
+  readonly branch: string | null;
+  /** Why a conversation cannot have a worktree of its own here; null: it can. */
+  readonly noWorktree: string | null;
+}
+
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly path: string;
+  /** Where it leads, as it says itself; null: it is no link. */
+  readonly link: string | null;
+  /** It leads out of the roots, and cannot be listed or chosen. */
+  readonly outside: boolean;
+  /** Whether it is the directory of a git repository, or of a worktree. */
+  readonly repository: boolean;
+}
+
 /** How many are listed. */
 export const MOST_PATHS = 100;
 

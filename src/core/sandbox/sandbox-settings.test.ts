@@ -63,6 +63,10 @@ test.each([
   [{ kind: 'container', image: 'a' }, /reaches nothing/],
   [{ kind: 'ssh', host: 'a.example' }, /needs "sandbox.host" and "sandbox.user"/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', worktree: true }, /"sandbox\.worktree" needs files on this/],
+  [
+    { kind: 'ssh', host: 'a.example', user: 'ann', directories: ['/srv'] },
+    /"sandbox\.directories" needs files on this/,
+  ],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', port: 0 }, /port/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', hostKey: 'AAAA' }, /ssh-ed25519 AAAA/],
   [

@@ -100,6 +100,10 @@ export const SANDBOX = object({
     'Whether a conversation whose directory is in a git repository works in a worktree of it, on a branch of its own, unless it says otherwise. Default: no.',
     flag,
   ),
+  directories: about(
+    "Below which directories a person may choose on the page where a conversation works. Relative paths start at this file's directory. Default: the home of whoever runs the server.",
+    list(text),
+  ),
   kind: about(
     'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. container: isolated, by podman or docker. ssh: on another machine, as its user. vercel, e2b: in rented machines. Default directory.',
     oneOf(SANDBOX_KINDS),
@@ -257,13 +261,14 @@ function contradiction(settings: SandboxSettings): string | null {
     return `"sandbox.place" names directories of servers, and "${kind}" has its own machines`;
   if (settings.place !== undefined && settings.root === undefined)
     return '"sandbox.place" needs "sandbox.root": a directory that all servers of that place reach';
-  if (kind === 'ssh' && settings.worktree) return '"sandbox.worktree" needs files on this machine, and "ssh" has none';
+  const chosen = (['worktree', 'directories'] as const).find((name) => settings[name]);
+  if (kind === 'ssh' && chosen) return `"sandbox.${chosen}" needs files on this machine, and "ssh" has none`;
   if (kind === 'ssh')
     return settings.host && settings.user ? null : '"sandbox.kind": "ssh" needs "sandbox.host" and "sandbox.user"';
   if (settings.machine !== undefined && !isVendor(kind)) {
     return '"sandbox.machine" needs "sandbox.kind": "vercel" or "e2b"';
   }
-  const local = (['root', 'worktree'] as const).find(isSet);
+  const local = (['root', 'worktree', 'directories'] as const).find(isSet);
   if (local !== undefined && isVendor(kind)) return `"sandbox.${local}" cannot be used with rented machines`;
   if (!isIsolated) return null;
   const reaches = key !== undefined ? 'key' : allow.length > 0 ? 'allow' : null;

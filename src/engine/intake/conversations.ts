@@ -118,7 +118,8 @@ export async function newConversation(
 ): Promise<NewConversation> {
   const id = randomUUIDv7();
   if (spec.cwd !== undefined) checkWellFormed(spec.cwd, 'The working directory');
-  const cwd = spec.cwd === undefined ? null : (await parts.sandboxes.checkDirectory(spec.cwd)).real;
+  const directory = spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd);
+  const cwd = directory?.real ?? null;
   return {
     id,
     key: spec.key === undefined ? null : checkKey(spec.key, 'key'),
@@ -127,6 +128,7 @@ export async function newConversation(
     driver: 'worker',
     sandbox: await sandboxFor(parts, owner, { id, cwd }, spec),
     cwd,
+    project: directory === null || directory.project === cwd ? null : directory.project,
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),
     limitPerDay: parseLimitPerDay(spec.limitPerDay),

@@ -62,6 +62,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/conversations/move.ts'),
   },
   rename: { summary: 'give a conversation another title', load: () => import('./commands/conversations/rename.ts') },
+  pin: {
+    summary: 'keep a conversation at the top of its project',
+    load: async () => (await import('./commands/conversations/arrange.ts')).pin,
+  },
+  'put-away': {
+    summary: 'leave a conversation out of lists until its next prompt',
+    load: async () => (await import('./commands/conversations/arrange.ts')).putAway,
+  },
   changes: {
     summary: 'show what the agent changed in its directory',
     load: () => import('./commands/agents/changes.ts'),
@@ -168,6 +176,8 @@ export const WAITS: Readonly<Record<string, string>> = {
   kill: 'ending the session …',
   move: 'moving the conversation …',
   rename: 'storing the title …',
+  pin: 'pinning the conversation …',
+  'put-away': 'putting the conversation away …',
   changes: 'comparing files …',
   files: 'looking for files …',
   fork: 'copying the conversation …',

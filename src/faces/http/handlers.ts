@@ -21,11 +21,12 @@ const MOST_AT_ONCE = 64 * MEBIBYTE;
 export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   // ── conversations ──
   async listConversations({ engine, query: { q, session, ...page } }) {
+    const putAway = await engine.countPutAway();
     if (q !== undefined) {
       checkUnfiltered('q', page);
-      return { conversations: await withWords(engine, q, page.limit), next: null };
+      return { conversations: await withWords(engine, q, page.limit), next: null, putAway };
     }
-    if (session !== undefined) return { conversations: await engine.list({ ...page, session }), next: null };
+    if (session !== undefined) return { conversations: await engine.list({ ...page, session }), next: null, putAway };
     const conversations = await engine.list(page);
     const before = conversations.at(-1);
     // A short page may not be the last one.
@@ -33,6 +34,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return {
       conversations,
       next: before && more ? Cursor.encode({ updatedAt: before.updatedAt, id: before.id }) : null,
+      putAway,
     };
   },
   async ensureConversation({ engine, principal, body }) {
@@ -42,7 +44,12 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   },
   getConversation: ({ engine, params }) => engine.conversation(params.conversation),
   moveConversation: ({ engine, params }) => engine.move(params.conversation),
-  renameConversation: ({ engine, params, body }) => engine.rename(params.conversation, body.title),
+  async changeConversation({ engine, params: { conversation }, body: { title, ...arrangement } }) {
+    const arranges = Object.keys(arrangement).length > 0;
+    if (title === undefined) return engine.arrange(conversation, arrangement);
+    const renamed = await engine.rename(conversation, title);
+    return arranges ? engine.arrange(conversation, arrangement) : renamed;
+  },
   eraseConversation: ({ engine, params, query }) => engine.erase(params.conversation, query),
   async summarise({ engine, params }) {
     const { lock, ...summary } = await engine.summary(params.conversation);
@@ -67,6 +74,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { discarded: params.conversation };
   },
   listFiles: ({ engine, params, query }) => engine.files(params.conversation, query),
+  listDirectories: ({ engine, query }) => engine.directories(query),
   async fork({ engine, principal, params, body }) {
     checkMachine(principal, body);
     return engine.fork(params.conversation, body);

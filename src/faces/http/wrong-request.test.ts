@@ -56,7 +56,7 @@ test.each<[string, OperationName, object, string, string?]>([
     { q: 'a', ['x'.repeat(90)]: '' },
     `"${'x'.repeat(80)}…" is not a parameter of this request.`,
   ],
-  ['a wrong type: text', 'renameConversation', { title: 5 }, '"title" must be a text, not 5.'],
+  ['a wrong type: text', 'changeConversation', { title: 5 }, '"title" must be a text, not 5.'],
   ['a wrong type: null', 'submit', { prompt: 'a', agent: null }, '"agent" must be a text, not null.'],
   [
     'a wrong type: flag',

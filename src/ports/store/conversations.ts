@@ -1,4 +1,4 @@
-import type { CheckedFilter, Conversation, TitleSource } from '../../core/conversation.ts';
+import type { Arrangement, CheckedFilter, Conversation, TitleSource } from '../../core/conversation.ts';
 import type { Budget } from '../../core/limits/budget.ts';
 import type { ExportedConversation } from '../../core/portable.ts';
 import type { Session } from '../../core/restore/session.ts';
@@ -12,8 +12,8 @@ export interface ConversationStore {
   findConversation(owner: string, idOrKey: string): Promise<Conversation | null>;
   /**
    * Most recently changed first, a page, only those that match the filter. `before` is the `updatedAt` and id of the last one of the
-   * previous page. The cost must not grow with the number of conversations. With the filter for an agent that few of them have, it may grow
-   * with the index entries that are skipped.
+   * previous page. The cost must not grow with the number of conversations. With a filter for an agent that few of them have, or for
+   * how they are arranged, it may grow with the index entries that are skipped.
    */
   listConversations(
     owner: string,
@@ -21,6 +21,10 @@ export interface ConversationStore {
   ): Promise<Conversation[]>;
   /** Sets the title, unless it has one from a higher source (`titleWins`). */
   setTitle(owner: string, conversation: string, title: string, source: TitleSource): Promise<Conversation>;
+  /** Pins it, puts it away, or undoes that. Its place in the list stays. A new prompt brings a conversation back that was put away. */
+  arrange(owner: string, conversation: string, change: Arrangement): Promise<Conversation>;
+  /** How many are put away. The cost must not grow with the number of the others. */
+  countPutAway(owner: string): Promise<number>;
   /** Sets how much may be spent in it on a day; null: as much as the settings allow. */
   setLimitPerDay(owner: string, conversation: string, limit: Budget | null): Promise<Conversation>;
   /** Replaces what was chosen for the prompts of its agent. */
@@ -96,6 +100,8 @@ export interface NewConversation
   readonly title: string | null;
   /** Null or left out: none of its own. */
   readonly limitPerDay?: Budget | null;
+  /** Null or left out: `cwd` itself. */
+  readonly project?: string | null;
   /** Left out: nothing is chosen. */
   readonly choices?: KeptChoices;
 }

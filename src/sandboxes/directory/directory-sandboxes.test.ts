@@ -172,7 +172,7 @@ describe('a working directory that the caller named', () => {
     const { checkDirectory } = directorySandboxes({ root, place: 'here', processes });
     symlinkSync(base, join(base, 'link'));
     writeFileSync(join(base, 'file'), '');
-    expect(await checkDirectory(join(base, 'link'))).toEqual({ path: join(base, 'link'), real: base });
+    expect(await checkDirectory(join(base, 'link'))).toEqual({ path: join(base, 'link'), real: base, project: base });
     expect((await checkDirectory('.')).real).toBe(realpathSync('.'));
     await expect(checkDirectory(join(base, 'missing'))).rejects.toThrow(refused(/does not exist/));
     await expect(checkDirectory(join(base, 'file'))).rejects.toThrow(refused(/not a directory/));

@@ -6,7 +6,7 @@ import { ThroughlineError, writeFault } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
 import { checkedId, isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
 import type { HostProcesses } from '../../ports/processes.ts';
-import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
+import type { NamedDirectory, OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { comparedInside } from '../shared/changes-inside.ts';
 import { noWorkYet } from '../shared/compare.ts';
 import { directoryMissing, filesIn } from '../shared/files.ts';
@@ -14,6 +14,8 @@ import { asSeen, isBelow, realIfThere } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
 import { changesIn, changesOfIsolated, compared } from './changes.ts';
+import { directoriesBelow } from './choose.ts';
+import { projectOf } from './repository.ts';
 import { isThere as exists, repositoryOf, type TreeUse, type Worktree, worktreeChanges } from './worktree.ts';
 import { knownIn, openedWorktree, openWorktreeIn, removeUnlessUnsaved, worktreesAt } from './worktrees.ts';
 
@@ -26,6 +28,8 @@ export interface DirectorySettings {
   readonly processes: HostProcesses;
   /** Whether a conversation with a directory in a git repository works in a worktree of it by default. Left out: no. */
   readonly worktree?: boolean;
+  /** Below which a person may choose directories for conversations. Left out: nowhere. */
+  readonly choosable?: readonly string[];
   /** How programs run in these directories. Left out: not isolated. */
   readonly isolate?: (sandbox: LocalSandboxSettings) => Promise<OpenSandbox>;
   /** How programs are found and ended. Left out: as processes of this machine. */
@@ -38,7 +42,9 @@ export interface DirectorySettings {
  */
 export function directorySandboxes(settings: DirectorySettings): Sandboxes {
   const { root, place, home = root, processes, isolate = async (local) => localSandbox(local) } = settings;
+  const { choosable = [] } = settings;
   const trees = treeUse(settings);
+  const worktrees = worktreesAt((id) => join(root, checkedId(id)), settings.worktree ?? false, trees);
   const openAt = async (id: string, folder: string, cwd: string | null, read: readonly string[] = []) => {
     const state = directory(join(folder, 'state'));
     if (isWorktree(id)) {
@@ -69,7 +75,8 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       const there = lstatSync(join(root, checkedId(id)), { throwIfNoEntry: false });
       return there === undefined ? null : join(realpathSync.native(root), id);
     },
-    worktrees: worktreesAt((id) => join(root, checkedId(id)), settings.worktree ?? false, trees),
+    worktrees,
+    directories: (asked) => directoriesBelow(choosable, worktrees, asked),
     async changes(id, { cwd }) {
       if (isWorktree(id)) return worktreeChanges(await knownIn(join(root, checkedId(id)), trees), trees);
       const own = join(root, checkedId(id), 'work');
@@ -88,10 +95,7 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       if (isWorktree(id)) await removeUnlessUnsaved(home, discard, trees);
       await removeAll(home);
     },
-    async checkDirectory(given, base = '.') {
-      const path = resolve(base, given);
-      return { path, real: await named(path) };
-    },
+    checkDirectory,
   };
 }
 
@@ -187,6 +191,12 @@ function unusable(path: string, cause: unknown): ThroughlineError {
     writeFault(path, cause) ??
     new ThroughlineError('refused', `Cannot use the sandbox directory ${path}: ${message}`, { cause })
   );
+}
+
+async function checkDirectory(given: string, base = '.'): Promise<NamedDirectory> {
+  const path = resolve(base, given);
+  const real = await named(path);
+  return { path, real, project: await projectOf(real) };
 }
 
 /** Throws `refused` for a path through a link: an agent that works above it could have made it, to see what it leads to. */

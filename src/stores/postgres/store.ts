@@ -12,7 +12,7 @@ import { findToErase } from '../shared/verbs/erase.ts';
 import { commit } from '../shared/writing/commit.ts';
 import { enqueue, ensureConversation } from '../shared/writing/enqueue.ts';
 import { spendingOf } from '../shared/writing/totals.ts';
-import { findByKey, findConversation, listConversations } from './conversations/conversations.ts';
+import { countPutAway, findByKey, findConversation, listConversations } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation } from './conversations/erase.ts';
 import { verify } from './conversations/verify.ts';
@@ -149,6 +149,7 @@ function conversations(access: Access) {
     },
     findConversation: access.looking(findConversation),
     listConversations: access.reading(listConversations),
+    countPutAway: access.reading(countPutAway),
     fork: access.heavyWriting(fork),
     importConversation: access.heavyWriting(importConversation),
     eraseConversation: access.heavyWriting(eraseConversation),

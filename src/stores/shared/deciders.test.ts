@@ -10,7 +10,7 @@ import { begunTurn, checkRepeated, chosenAgent } from './turns.ts';
 const LEASE: LeaseRow = {
   ...{ conv: 1, owner: 'ann', id: 'c', driver: 'worker', place: 'here', next_n: 1, next_seq: 1, chain: NO_CHAIN },
   ...{ head: 0, history: 0, epoch: 3, pending: 0, worker: 7, ready_at: null, state: 'idle', last_agent: null },
-  ...{ title: '', title_source: 'none', choices: '{}', limits: '{}', sandbox: 's' },
+  ...{ title: '', title_source: 'none', put_away: 0, pinned: 0, choices: '{}', limits: '{}', sandbox: 's' },
 };
 
 describe('the fence', () => {

@@ -24,6 +24,8 @@ export interface LeaseRow {
   last_agent: string | null;
   title: string;
   title_source: TitleSource;
+  put_away: number;
+  pinned: number;
   /** JSON, like `limits`. */
   readonly choices: string;
   readonly limits: string;
@@ -33,7 +35,7 @@ export interface LeaseRow {
 /** Without a condition. */
 export const LEASE = `
   SELECT l.conv, l.owner, l.driver, l.place, l.next_n, l.next_seq, l.chain, l.head, l.history, l.epoch, l.pending, l.worker, l.ready_at,
-    c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
+    c.id, c.state, c.last_agent, c.title, c.title_source, c.put_away, c.pinned, c.choices, c.limits, c.sandbox
   FROM leases l JOIN conversations c ON c.no = l.conv`;
 
 /** The number of a write within its epoch. Its events are numbered by `part`. */

@@ -24,14 +24,22 @@ export function parsed<T>(json: string | null): T | null {
 }
 
 export interface ConversationRow
-  extends Row<Omit<Conversation, 'limitPerDay'>, 'restore' | 'choices', 'parent' | 'usage'> {
+  extends Row<Omit<Conversation, 'limitPerDay' | 'pinned' | 'putAway'>, 'restore' | 'choices', 'parent' | 'usage'> {
   readonly no: number;
+  readonly pinned: number;
+  readonly putAway: number;
   /** JSON: `perDay`; left out: none. */
   readonly limits: string;
 }
 
 export function limitPerDayOf(limits: string): Budget | null {
   return limits === '{}' ? null : (JSON.parse(limits).perDay ?? null);
+}
+
+/** A condition of a list, as its column is stored; null: none. */
+export function flag(wanted: boolean | undefined): 0 | 1 | null {
+  if (wanted === undefined) return null;
+  return wanted ? 1 : 0;
 }
 
 export function limitsJson(perDay: Budget | null): string {
@@ -43,7 +51,8 @@ export function conversationOf({ no: _, limits, ...row }: ConversationRow): Conv
   const [restore, choices] = [JSON.parse(row.restore), JSON.parse(row.choices)];
   // A damaged sum is reported by `doctor`; the conversation can still be listed and read.
   const usage = parsed<Usage>(row.usage) ?? NO_USAGE;
-  return { ...row, restore, choices, usage, limitPerDay, parent: parsed(row.parent) };
+  const [pinned, putAway] = [row.pinned === 1, row.putAway === 1];
+  return { ...row, pinned, putAway, restore, choices, usage, limitPerDay, parent: parsed(row.parent) };
 }
 
 export const TURN = `

@@ -2,7 +2,15 @@ import type { Store } from '../../ports/store.ts';
 import { receiptStore, restores, summary, told, usageDays } from './verbs/accounts.ts';
 import { endErasure, unfinishedErasures } from './verbs/erase.ts';
 import { keyStore } from './verbs/keys.ts';
-import { forgetWorker, moveConversation, placeStore, setChoices, setLimitPerDay, setTitle } from './verbs/places.ts';
+import {
+  arrange,
+  forgetWorker,
+  moveConversation,
+  placeStore,
+  setChoices,
+  setLimitPerDay,
+  setTitle,
+} from './verbs/places.ts';
 import { answer, requestCancel, requeue, setDelivered } from './verbs/queue.ts';
 import * as read from './verbs/reading.ts';
 import { sandboxStore } from './verbs/sandboxes.ts';
@@ -26,6 +34,7 @@ export function sharedVerbs(access: LedgerAccess) {
 function changes({ writing, changing }: LedgerAccess) {
   return {
     setTitle: changing(setTitle),
+    arrange: changing(arrange),
     setLimitPerDay: changing(setLimitPerDay),
     setChoices: changing(setChoices),
     moveConversation: changing(moveConversation),

@@ -32,6 +32,7 @@ import { storeOn } from './store.ts';
 const MAY_SCAN: readonly RegExp[] = [
   /^UPDATE (leases|tasks|workers|sandboxes) SET (ready_at|lease_end|takes|held_until) = .*\?1/, // once a boot
   /^SELECT id, process, takes FROM workers/, // one row for each living process
+  /^SELECT count.* put_away = 1$/, // an index of only those that were put away
   /^PRAGMA|^SELECT 1 FROM sqlite_schema|sqlite_version/, // about the file
 ];
 /** As slow as a full scan: most conversations may have the same owner. */
@@ -74,6 +75,7 @@ const FILTERS = [
   { states: ['asks'] },
   { states: ['asks', 'failed', 'idle'] },
   { agent: 'a', states: ['failed'], since: 1, until: 9 },
+  { putAway: false, pinned: true },
 ] as const;
 
 test('a page of conversations is read from an index in its order, for every filter, without sorting', async () => {
@@ -84,7 +86,7 @@ test('a page of conversations is read from an index in its order, for every filt
   const lists = db.statements.filter((sql) => sql.includes('conversations_listed'));
   const plans = lists.map((sql) => steps(db, sql));
   const found = plans.map((plan) => plan.filter((step) => step.startsWith('SEARCH c ')));
-  expect(found.map((listed) => listed.length)).toEqual([7, 1, 3]); // one search a state
+  expect(found.map((listed) => listed.length)).toEqual([7, 1, 3]); // one search a state; filters by other columns have the same statements
   const search = 'USING INDEX conversations_listed (owner=? AND state=? AND updated_at>? AND (updated_at,id)<(?,?)';
   for (const step of found.flat()) expect(step).toContain(search);
   expect(plans.flat().filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
@@ -157,6 +159,8 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   const sessions = [{ id: 's', agent: 'a', origin: 'new', watermark: 1, parent: null }] as const;
   await store.importConversation(ANN, spec(), { records: [long], sessions });
   await store.setTitle(ANN, conversation, 'T', 'caller');
+  await store.arrange(ANN, conversation, { putAway: true });
+  await store.countPutAway(ANN);
   await store.findConversation(ANN, 'k');
   const [first] = await store.listConversations(ANN, { limit: 1 });
   await store.listConversations(ANN, { limit: 1, before: { updatedAt: first?.updatedAt ?? 0, id: first?.id ?? '' } });

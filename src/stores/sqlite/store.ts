@@ -10,7 +10,7 @@ import { census } from '../shared/verbs/census.ts';
 import { commit } from '../shared/writing/commit.ts';
 import { enqueue, ensureConversation } from '../shared/writing/enqueue.ts';
 import { spendingOf } from '../shared/writing/totals.ts';
-import { findByKey, findConversation, listConversations } from './conversations/conversations.ts';
+import { countPutAway, findByKey, findConversation, listConversations } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
 import { endUnfinished } from './conversations/unfinished.ts';
@@ -113,6 +113,7 @@ function conversations(access: Access) {
       return access.write((tx) => changing(ensureConversation)(tx, owner, spec));
     },
     findConversation: access.reading(findConversation),
+    countPutAway: access.reading(countPutAway),
     listConversations: access.paging('listConversations', listConversations),
     fork: (...args) => fork(access, ...args),
     importConversation: (...args) => importConversation(access, ...args),

@@ -3,7 +3,7 @@ import { After, Before, ConversationStates, Cursor, Flag, Limit, TimeText, TurnN
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { BudgetInput, Config, Count, Id, RestoreOverride, TurnRestore } from '../values/common.ts';
-import { Changes, Conversation, Erased, Files, Kept, Summary } from '../values/conversation.ts';
+import { Changes, Conversation, Directories, Erased, Files, Kept, Summary } from '../values/conversation.ts';
 import { ConversationEvent } from '../values/event.ts';
 import { ExportedConversation } from '../values/portable.ts';
 import { ConversationView } from '../values/rest.ts';
@@ -36,9 +36,10 @@ export const conversations = {
     summary:
       'Lists conversations, most recently changed first. Pass `next` as `before` for the next page; it is null on the last one. ' +
       'Filters: `agent` (of the last turn), `state` (one or more, with commas), `since` (changed then or later) and `until` (changed ' +
-      'before), each a day such as 2026-01-31 (UTC) or a time such as 2026-01-31T12:00:00Z. Instead of these, `q`: only ' +
+      'before), each a day such as 2026-01-31 (UTC) or a time such as 2026-01-31T12:00:00Z, `pinned` and ' +
+      '`putAway` (true or false; left out: all). Instead of these, `q`: only ' +
       'conversations whose title or turns contain all the words; `session`: only those that have used this session (the ' +
-      "agent's id), the one that can still use it first.",
+      "agent's id), the one that can still use it first. The answer's `putAway`: how many conversations of this owner are put away.",
     scope: 'read',
     query: z.strictObject({
       limit: optional(Limit),
@@ -47,10 +48,16 @@ export const conversations = {
       state: optional(ConversationStates),
       since: optional(TimeText),
       until: optional(TimeText),
+      pinned: optional(Flag),
+      putAway: optional(Flag),
       q: optional(Words),
       session: optional(Id),
     }),
-    answer: namedObject('Conversations', { conversations: z.array(Conversation), next: z.string().nullable() }),
+    answer: namedObject('Conversations', {
+      conversations: z.array(Conversation),
+      next: z.string().nullable(),
+      putAway: Count,
+    }),
   },
   ensureConversation: {
     summary:
@@ -70,10 +77,16 @@ export const conversations = {
     scope: 'read',
     answer: Conversation,
   },
-  renameConversation: {
-    summary: 'Changes the title of a conversation.',
+  changeConversation: {
+    summary:
+      'Changes the title of a conversation, or how lists show it: `pinned` keeps it at the top of its project, and `putAway` leaves it out ' +
+      'until its next prompt.',
     scope: 'prompt',
-    body: namedObject('NewTitle', { title: Name }),
+    body: namedObject('ConversationChange', {
+      title: optional(Name),
+      pinned: optional(z.boolean()),
+      putAway: optional(z.boolean()),
+    }),
     answer: Conversation,
   },
   moveConversation: {
@@ -188,6 +201,16 @@ export const conversations = {
     scope: 'prompt',
     query: z.strictObject({ match: optional(z.string().max(512)) }),
     answer: Files,
+  },
+  listDirectories: {
+    summary:
+      'Lists the directories in `path` that may be chosen for a conversation: below the roots that the settings name ' +
+      '(`sandbox.directories`; left out: the home of whoever runs the server), the first of which is listed without `path`. `hidden`: also ' +
+      'those whose name begins with a dot. Links are not followed out of the roots. 422: `path` is outside of them, or conversations ' +
+      'work on other machines.',
+    scope: 'admin',
+    query: z.strictObject({ path: optional(z.string().max(4096)), hidden: optional(Flag) }),
+    answer: Directories,
   },
   fork: {
     summary: 'Copies a conversation up to a turn into a new one; `turn` left out: up to the last one.',

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CHANGE_KINDS, type Changes as ChangesValue, type Kept as KeptValue } from '../../core/changes.ts';
 import { CONVERSATION_STATES, TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicLock, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
-import type { Files as FilesValue } from '../../core/public/files.ts';
+import type { Directories as DirectoriesValue, Files as FilesValue } from '../../core/public/files.ts';
 import type { Erased as ErasedValue, SearchHit as HitValue, Remains as RemainsValue } from '../../ports/engine.ts';
 import { namedObject } from '../registry.ts';
 import { Budget, Choices, Count, Delayed, RestoreOverride, Stranded, Time, Usage } from './common.ts';
@@ -15,10 +15,14 @@ export const Conversation = namedObject('Conversation', {
   key: z.string().nullable(),
   title: z.string(),
   titleSource: z.enum(TITLE_SOURCES),
+  pinned: z.boolean(),
+  putAway: z.boolean(),
   agent: z.string().nullable(),
   driver: z.enum(['worker', 'tracker']),
   cwd: z.string().nullable(),
+  project: z.strictObject({ path: z.string(), name: z.string() }).nullable(),
   worktree: z.boolean(),
+  branch: z.string().nullable(),
   restore: RestoreOverride,
   limitPerDay: Budget.nullable(),
   choices: Choices.extend({ agent: z.exactOptional(z.string()) }),
@@ -105,3 +109,23 @@ export const Files = namedObject('Files', {
   paths: z.array(z.string()),
   more: z.boolean(),
 }) satisfies z.ZodType<FilesValue>;
+
+export const Directories = namedObject('Directories', {
+  path: z.string(),
+  above: z.string().nullable(),
+  roots: z.array(z.string()),
+  home: z.string(),
+  repository: z
+    .strictObject({ path: z.string(), branch: z.string().nullable(), noWorktree: z.string().nullable() })
+    .nullable(),
+  directories: z.array(
+    z.strictObject({
+      name: z.string(),
+      path: z.string(),
+      link: z.string().nullable(),
+      outside: z.boolean(),
+      repository: z.boolean(),
+    }),
+  ),
+  more: z.boolean(),
+}) satisfies z.ZodType<DirectoriesValue>;

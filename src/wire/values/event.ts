@@ -23,6 +23,7 @@ const PAYLOADS = {
   'conversation.forked': Parent,
   'conversation.imported': z.strictObject({ turns: Count }),
   'conversation.titled': z.strictObject({ title: z.string(), source: z.enum(TITLE_SOURCES) }),
+  'conversation.arranged': z.strictObject({ pinned: z.boolean(), putAway: z.boolean() }),
   'conversation.moved': z.strictObject({ from: z.string(), to: z.string(), by: z.string() }),
   'turn.queued': z.strictObject({
     n: Count,

@@ -16,7 +16,8 @@ type Need = Scope | 'token' | 'read+admin' | 'operator';
 
 /** What each operation needs. Written independently of the server's own table, so that a mistake there is found. */
 const NEEDS: Readonly<Record<OperationName, Need>> = {
-  ...{ listConversations: 'read', ensureConversation: 'prompt', getConversation: 'read', renameConversation: 'prompt' },
+  ...{ listConversations: 'read', ensureConversation: 'prompt', getConversation: 'read', changeConversation: 'prompt' },
+  listDirectories: 'admin',
   ...{
     eraseConversation: 'admin',
     moveConversation: 'admin',

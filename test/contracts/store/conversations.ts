@@ -33,7 +33,15 @@ export function conversations(world: World): void {
   test('a conversation is created with everything that the caller set, and its first event shows it', async () => {
     const { store } = world;
     const restore = { ...DEFAULT_RESTORE, policy: 'auto', lastTurns: 4 } as const;
-    const set = spec({ key: 'ticket-1', title: 'Named', agent: 'other', cwd: '/somewhere', place: 'any', restore });
+    const set = spec({
+      key: 'ticket-1',
+      title: 'Named',
+      agent: 'other',
+      cwd: '/somewhere',
+      place: 'any',
+      restore,
+      project: '/repository',
+    });
     const { conversation, created } = await store.ensureConversation(ANN, set);
     expect(created).toBe(true);
     expect(conversation).toMatchObject({ ...set, owner: ANN, titleSource: 'caller', parent: null });
@@ -235,6 +243,67 @@ export function conversations(world: World): void {
     expect(await store.setTitle(ANN, id, 'Mine too', 'caller')).toMatchObject({ title: 'Mine too' });
     const titles = (await allEvents(store, id)).filter((event) => event.kind === 'conversation.titled');
     expect(titles.map((event) => event.payload.title)).toEqual(['From the prompt', 'By the agent', 'Mine', 'Mine too']);
+  });
+
+  test('it can be pinned and put away: an event says so, and its place in the list stays', async () => {
+    const { store, site } = world;
+    const id = await newConversation(store);
+    const before = await store.findConversation(ANN, id);
+    expect(before).toMatchObject({ pinned: false, putAway: false });
+    site.pass(10);
+    expect(await store.arrange(ANN, id, { pinned: true })).toMatchObject({
+      ...{ pinned: true, putAway: false, updatedAt: before?.updatedAt },
+    });
+    expect(await store.arrange(ANN, id, { putAway: true })).toMatchObject({ pinned: true, putAway: true });
+    const { lastSeq } = await store.arrange(ANN, id, { pinned: true, putAway: true });
+    expect(await store.arrange(ANN, id, { pinned: false, putAway: false })).toMatchObject({ lastSeq: lastSeq + 1 });
+    const events = (await allEvents(store, id)).filter(({ kind }) => kind === 'conversation.arranged');
+    expect(events.map(({ payload }) => payload)).toEqual([
+      { pinned: true, putAway: false },
+      { pinned: true, putAway: true },
+      { pinned: false, putAway: false },
+    ]);
+    expect(await codeOf(store.arrange(BOB, id, { pinned: true }))).toBe('not_found');
+  });
+
+  test('a new prompt brings a conversation back that was put away, and it stays pinned', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    await store.arrange(ANN, id, { pinned: true, putAway: true });
+    const first = await enqueue(store, id, { requestId: 'r' });
+    expect(await store.findConversation(ANN, id)).toMatchObject({ pinned: true, putAway: false });
+    expect((await kinds(store, id)).slice(-2)).toEqual(['turn.queued', 'conversation.arranged']);
+    await enqueue(store, id);
+    expect((await kinds(store, id)).filter((kind) => kind === 'conversation.arranged')).toHaveLength(2);
+    // A request that is repeated is no new prompt.
+    await store.arrange(ANN, id, { putAway: true });
+    expect((await enqueue(store, id, { requestId: 'r' })).id).toBe(first.id);
+    expect(await store.findConversation(ANN, id)).toMatchObject({ putAway: true });
+    const copy = await store.importConversation(ANN, spec(), { records: [], sessions: [] });
+    expect(copy).toMatchObject({ pinned: false, putAway: false });
+  });
+
+  test('the list can be filtered by what is pinned and put away, which is counted for each owner', async () => {
+    const { store } = world;
+    const made: string[] = [];
+    for (let i = 0; i < 4; i += 1) made.push(await newConversation(store));
+    const [pinned = '', away = '', both = ''] = made;
+    await store.arrange(ANN, pinned, { pinned: true });
+    await store.arrange(ANN, away, { putAway: true });
+    await store.arrange(ANN, both, { pinned: true, putAway: true });
+    const listed = async (filter: { pinned?: boolean; putAway?: boolean }) => {
+      const found = await store.listConversations(ANN, { limit: 9, ...filter });
+      return found.map(({ id }) => made.indexOf(id)).toSorted();
+    };
+    expect(await listed({})).toEqual([0, 1, 2, 3]);
+    expect(await listed({ putAway: true })).toEqual([1, 2]);
+    expect(await listed({ putAway: false })).toEqual([0, 3]);
+    expect(await listed({ pinned: true })).toEqual([0, 2]);
+    expect(await listed({ pinned: true, putAway: false })).toEqual([0]);
+    expect(await store.countPutAway(ANN)).toBe(2);
+    expect(await store.countPutAway(BOB)).toBe(0);
+    await store.eraseConversation(ANN, both);
+    expect(await store.countPutAway(ANN)).toBe(1);
   });
 
   test('after close every verb is refused as closed, and earlier calls are still done', async () => {

@@ -207,7 +207,7 @@ export function leases(world: World): void {
   test('a conversation moves to another place only when nobody holds it, and its last holder can write no more', async () => {
     const { store, site } = world;
     const there = { place: 'another-host', name: '/there', by: 'ann' };
-    const { conversation, turn, holder, fence } = await begun(store, { cwd: '/work' });
+    const { conversation, turn, holder, fence } = await begun(store, { cwd: '/work', project: '/repository' });
     await holder.write(opening(session()), sending(turn.id));
     await store.namePlace(claimRequest().place, '/here');
     expect(await codeOf(store.moveConversation(ANN, conversation, there))).toBe('conflict');
@@ -215,7 +215,7 @@ export function leases(world: World): void {
     const [held] = await store.holdings(ANN, 9);
     site.pass((held?.leftMs ?? 0) + 1);
     const moved = await store.moveConversation(ANN, conversation, there);
-    expect(moved).toMatchObject({ place: 'another-host', sandbox: conversation, cwd: null });
+    expect(moved).toMatchObject({ place: 'another-host', sandbox: conversation, cwd: null, project: null });
     expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
       kind: 'conversation.moved',
       payload: { from: '/here', to: '/there', by: 'ann' },

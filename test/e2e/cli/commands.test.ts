@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { CliHome } from './process.ts';
 
 /** A home with one conversation, "story", that has had a handoff, a lost session and a failed turn. The commands read it. */
@@ -330,6 +330,24 @@ test('rename changes the title, and kill without a live session changes nothing'
   // Without a server no agent stays running, so there is none to end.
   expect(await home.here.ok('kill', 'to-kill')).toBe('');
   expect(await home.here.ok('send', 'to-kill', 'Which codewords have you seen?')).toContain('osprey');
+});
+
+test('pin and put-away change what lists show, and the next prompt brings a conversation back', async () => {
+  const own = new CliHome();
+  onTestFinished(() => own.remove());
+  await own.here.ok('send', 'notes', 'Hello.');
+  expect(await own.here.ok('pin', 'notes')).toBe('notes is pinned\n');
+  expect(await own.here.ok('put-away', 'notes')).toBe('notes is put away\n');
+  expect((await own.show('notes')).conversation).toMatchObject({ pinned: true, putAway: true });
+  const list = await own.here.run('list');
+  expect(list).toMatchObject({ code: 0, stdout: '' });
+  expect(list.stderr).toContain('1 conversation is put away: "throughline list --put-away" shows it.');
+  expect(await own.here.ok('list', '--json')).toBe('');
+  expect(await own.here.ok('list', '--put-away')).toContain('notes');
+  expect(await own.here.ok('pin', 'notes', '--undo')).toBe('notes is not pinned any more\n');
+  await own.here.ok('send', 'notes', 'Hello again.');
+  expect((await own.show('notes')).conversation).toMatchObject({ pinned: false, putAway: false });
+  expect(await own.here.run('list', '--put-away')).toMatchObject({ stdout: '', code: 0 });
 });
 
 test('fork continues from a turn in a new conversation', async () => {

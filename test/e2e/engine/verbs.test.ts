@@ -27,6 +27,9 @@ test('a handle reads the turns, records, sessions and receipts of its conversati
   expect(await chat.kill()).toMatchObject([{ state: 'dormant' }]);
   expect(await chat.warm()).toMatchObject({ rung: 'resume', turn: null });
   expect(await chat.rename('Birds')).toMatchObject({ key: 'chat', title: 'Birds' });
+  expect(await chat.arrange({ pinned: true, putAway: true })).toMatchObject({ pinned: true, putAway: true });
+  expect(await tl.conversations({ putAway: false })).toEqual([]);
+  expect(await tl.conversations({ pinned: true })).toMatchObject([{ key: 'chat' }]);
   expect(await chat.verify()).toMatchObject({ broken: null });
 
   const copy = await tl.import(await chat.export(), { key: 'copy' });

@@ -18,6 +18,7 @@ test('two conversations on one repository do not see each other’s work until i
   const { reply } = await two.ask(DIRECTORY);
   const { id, worktree } = await one.get();
   expect([worktree, (await two.get()).cwd]).toEqual([true, cwd]);
+  expect(await one.get()).toMatchObject({ project: { path: cwd, name: 'repository' }, branch: `throughline/${id}` });
   expect(reply).toBe(`I am in ${join(home.sandboxes, `tree-${(await two.get()).id}`, 'work')}.`);
   expect(existsSync(join(cwd, 'one.txt'))).toBe(false);
   expect(await one.changes()).toMatchObject({
@@ -55,6 +56,23 @@ test('a conversation keeps its kind of directory, a fork gets its own worktree, 
   expect((await tl.conversation('fork').ask(DIRECTORY)).reply).toContain(`tree-${fork.id}`);
   expect(await tl.engine.fork('tree', { cwd: plain })).toMatchObject({ cwd: plain, worktree: false });
   expect((await tl.engine.list()).map(({ key }) => key)).not.toContain('x');
+});
+
+test('a worktree that a person made counts to its repository, and a conversation without a directory to no project', async () => {
+  await using home = new Home();
+  const repository = makeRepository(join(home.path, 'repository'));
+  const cwd = join(home.path, 'repository-fix');
+  git(repository, 'worktree', 'add', '-q', cwd);
+  const tl = await home.open();
+  const project = { path: repository, name: 'repository' };
+  const chat = tl.conversation('chat', { cwd });
+  expect(await chat.ensure()).toMatchObject({ cwd, project, worktree: false, branch: null });
+  expect(await tl.conversation('tree', { cwd, worktree: true }).ensure()).toMatchObject({ cwd, project });
+  await chat.ask('Hello.');
+  expect(await chat.fork({ key: 'copy' }).then((copy) => copy.get())).toMatchObject({ cwd, project });
+  expect(await tl.conversation('own').ensure()).toMatchObject({ cwd: null, project: null, branch: null });
+  git(repository, 'worktree', 'remove', cwd);
+  expect((await tl.conversations()).map((one) => one.project)).toEqual([null, project, project, project]);
 });
 
 test('a conversation with uncommitted changes is not erased with its sandbox, unless the caller discards them', async () => {

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUIDv7 } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
@@ -34,6 +35,17 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   expect(await caller.ok('GET', at)).toEqual(made);
   expect(await caller.ok('POST', '/conversations', { key: 'a b/c' })).toEqual(made);
   expect(await caller.ok('PATCH', at, { title: 'Renamed' })).toMatchObject({ title: 'Renamed', id: made.id });
+  expect(await caller.ok('PATCH', at, { title: 'Again', pinned: true })).toMatchObject({
+    title: 'Again',
+    pinned: true,
+  });
+  expect(await caller.ok('PATCH', at, { putAway: true })).toMatchObject({ pinned: true, putAway: true });
+  expect(await caller.ok('GET', '/conversations?putAway=false')).toEqual({ conversations: [], next: null, putAway: 1 });
+  expect((await caller.ok('GET', '/conversations?putAway=true&pinned=true')).conversations).toMatchObject([
+    { id: made.id },
+  ]);
+  expect((await caller.ask('PATCH', at, {})).body).toMatchObject({ code: 'invalid' });
+  expect(await caller.ok('PATCH', at, { title: 'Renamed' })).toMatchObject({ title: 'Renamed' });
   expect(await caller.ok('POST', `${at}/move`), 'it is at this place already').toMatchObject({
     id: made.id,
     stranded: null,
@@ -52,7 +64,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
     deliverTo: '#birds',
   });
   expect(again.body).toMatchObject({ duplicate: true, turn: { id: first.body.turn.id } });
-  expect((await caller.ok('GET', '/pending?limit=5')).pending).toMatchObject([{ turn: { requestId: 'r-1' }, seq: 3 }]);
+  expect((await caller.ok('GET', '/pending?limit=5')).pending).toMatchObject([{ turn: { requestId: 'r-1' }, seq: 7 }]);
   expect(await caller.ok('POST', `/turns/${first.body.turn.id}/delivered`)).toMatchObject({ delivered: true });
   const blocks = [{ type: 'text', text: 'Which codewords have you seen?', _meta: { kept: true } }];
   const { turn } = await caller.ok('POST', `${at}/turns`, { prompt: blocks });
@@ -120,6 +132,10 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
     more: false,
   });
   expect(await caller.ok('GET', `${at}/files?match=there-is-none`)).toEqual({ paths: [], more: false });
+  // The settings name no roots: it is the home of whoever runs this test.
+  const chosen = await caller.ok('GET', '/directories?hidden=true');
+  expect(chosen).toMatchObject({ path: realpathSync(homedir()), above: null, roots: [chosen.path], home: homedir() });
+  expect(await caller.get('/directories?path=/proc')).toMatchObject({ status: 422, body: { code: 'refused' } });
   const tree = { key: 'tree', cwd: makeRepository(join(home.path, 'tree')), worktree: true };
   expect(await caller.ok('POST', '/conversations', tree)).toMatchObject({ worktree: true });
   await caller.finished((await caller.ok('POST', '/conversations/tree/turns', { prompt: '/tool write new.txt' })).turn);

@@ -77,6 +77,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'conversation.forked': { conversation: 'c-1', n: 2, hash: 'abcdef' },
   'conversation.imported': { turns: 3 },
   'conversation.moved': { from: '/a', to: '/b', by: 'ann' },
+  'conversation.arranged': { pinned: true, putAway: false },
   'conversation.titled': { title: 'Notes', source: 'caller' },
   'turn.queued': { n: 1, agent: 'claude', requestId: 'r-1', retryOf: null, by: 'ann by key 0123', preview: 'Hello' },
   'turn.started': { n: 1, attempt: 1 },
@@ -151,7 +152,15 @@ test('other stored values are published without internal fields, as their schema
   const delayed = delayedBy('owner_slots', 4, { parallel: 4, perOwner: 3 });
   const stored: Conversation = {
     ...{ id: 'c-2', owner: 'ann', key: null, title: '', titleSource: 'none', agent: null, driver: 'worker' },
-    ...{ sandbox: 'b-1', cwd: null, place: 'h-1', restore: {}, parent: { conversation: 'c-1', n: 2, hash: 'abcdef' } },
+    ...{ pinned: true, putAway: false },
+    ...{
+      sandbox: 'tree-c-2',
+      cwd: '/src/a-fix',
+      project: '/src/a',
+      place: 'h-1',
+      restore: {},
+      parent: { conversation: 'c-1', n: 2, hash: 'abcdef' },
+    },
     ...{
       limitPerDay: null,
       choices: { agent: 'claude', model: 'm' },
@@ -168,6 +177,11 @@ test('other stored values are published without internal fields, as their schema
     },
   };
   const conversation = toPublicConversation(stored, { stranded, delayed: null });
+  expect(conversation).toMatchObject({
+    project: { path: '/src/a', name: 'a' },
+    worktree: true,
+    branch: 'throughline/c-2',
+  });
   const turn: Turn = {
     ...{ id: 't-1', conversation: 'c-2', n: 4, requestId: null, state: 'completed', agent: 'claude', options: {} },
     ...{ prompt: [{ type: 'text', text: 'Hello' }], attempt: 1, sessionId: 's-2', retryOf: null, sent: SENT },

@@ -268,7 +268,7 @@ export class World {
         list: async () => ({ root: '', ids: [] }),
         find: async () => null,
         remove: async () => {},
-        checkDirectory: async (path) => ({ path, real: path }),
+        checkDirectory: async (path) => ({ path, real: path, project: path }),
       },
       processes: machine.processesFor(process),
       clock: machine.clock,

@@ -214,7 +214,7 @@ async function exportTo(context: SlashContext, words: readonly string[]): Promis
 }
 
 async function list({ engine, say, conversation }: SlashContext): Promise<void> {
-  const found = await engine.list({ limit: 15 });
+  const found = await engine.list({ limit: 15, putAway: false });
   const lines = found.map(({ id, key, title, historyCount, open: running }): Line => {
     const here = id === conversation?.id ? '› ' : '  ';
     const state = running > 0 ? ', running' : '';

@@ -143,7 +143,10 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
     if (!posix.isAbsolute(path)) throw refuse('is not an absolute path', `Give the whole path on ${machine.name}.`);
     const script = `d=${word(path)}; [ -e "$d" ] || exit 10; [ -d "$d" ] || exit 11; cd -- "$d" && env pwd -P`;
     const { code, stdout, stderr } = await machine.run(script);
-    if (code === 0) return { path, real: stdout.toString().slice(0, -1) };
+    if (code === 0) {
+      const real = stdout.toString().slice(0, -1);
+      return { path, real, project: real };
+    }
     if (code === 10) {
       const hint = 'Create it there first, or leave it out to work in a directory of its own.';
       throw refuse(`does not exist on ${machine.name}`, hint);

@@ -3,7 +3,7 @@ import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
 import { conversationTaken, keyTaken, noConversation } from '../../shared/ledger.ts';
-import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
+import { type ConversationRow, conversationOf, flag, isName, limitsJson } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
 import { Collision } from '../../shared/verbs/steps.ts';
 import type { Tx } from '../server/access.ts';
@@ -13,7 +13,7 @@ import { Ledger } from './ledger.ts';
 
 const CONVERSATION = `
   SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS "titleSource", c.agent, c.driver, c.sandbox, c.cwd, c.place,
-    c.restore, c.limits, c.choices, c.parent, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
+    c.restore, c.limits, c.choices, c.parent, c.pinned, c.put_away AS "putAway", c.project, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
     c.state, c.last_agent AS "lastAgent", l.head, l.history AS "historyCount", l.next_seq - 1 AS "lastSeq", l.pending AS open,
     (SELECT count(*) FROM permissions WHERE conv = c.no AND state = 'open') AS "openPermissions",
     (SELECT usage FROM totals WHERE conv = c.no) AS usage,
@@ -24,14 +24,16 @@ const BY_KEY = `${CONVERSATION} WHERE c.owner = $1 AND c.key = $2`;
 const LISTED = `
   ${CONVERSATION} WHERE ('' || c.owner) = $1 AND c.updated_at >= $2 AND (c.updated_at, c.id) < ($3, $4)
     AND ($5::text IS NULL OR c.last_agent = $5) AND c.state = ANY($6::text[])
-  ORDER BY c.updated_at DESC, c.id DESC LIMIT $7`;
+    AND ($7::int IS NULL OR c.put_away = $7) AND ($8::int IS NULL OR c.pinned = $8)
+  ORDER BY c.updated_at DESC, c.id DESC LIMIT $9`;
+const COUNT_PUT_AWAY = 'SELECT count(*) AS count FROM conversations WHERE owner = $1 AND put_away = 1';
 /** A number for a new conversation. Its id makes the statement one for each of many (many.ts). */
 const NEXT_NO = "SELECT $1::text AS id, nextval('conversations_no_seq') AS no";
 const INSERT = `
   INSERT INTO conversations
     (owner, id, key, title, title_source, title_words, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
-      created_at, updated_at, no)
-  VALUES ($1, $2, $3, $4, $5, array_to_tsvector(string_to_array($6, ' ')), $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)`;
+      created_at, updated_at, no, project)
+  VALUES ($1, $2, $3, $4, $5, array_to_tsvector(string_to_array($6, ' ')), $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16, $17)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES ($1, $2, $3, $4, 1, 1, $5, 0, 0, 0, 0, NULL, NULL)`;
@@ -58,6 +60,10 @@ export async function conversationRow(sql: Sql, owner: string, id: string): Prom
   return row;
 }
 
+export async function countPutAway(sql: Sql, owner: string): Promise<number> {
+  return (await sql.one<{ count: number }>(COUNT_PUT_AWAY, owner))?.count ?? 0;
+}
+
 type ListPage = Parameters<ConversationStore['listConversations']>[1];
 
 /** From the index in the order of the list: a page costs the same however many there are, unless few of many fit the filter. */
@@ -73,7 +79,14 @@ export async function listConversations(sql: Sql, owner: string, page: ListPage)
   if (states.length === 0 || limit <= 0) return [];
   const first = before !== undefined && before.updatedAt < until ? before : { updatedAt: until, id: '' };
   const fetch = ({ updatedAt, id }: Pick<ConversationRow, 'updatedAt' | 'id'> = first) =>
-    sql.all<ConversationRow>(LISTED, owner, since, updatedAt, id, agent, states, limit);
+    sql.all<ConversationRow>(
+      LISTED,
+      owner,
+      since,
+      updatedAt,
+      id,
+      ...[agent, states, flag(page.putAway), flag(page.pinned), limit],
+    );
   return pageOfReadable(sql, limit, fetch, conversationOf);
 }
 
@@ -96,7 +109,20 @@ export async function insertConversation(
   sql.runUnlessTaken(
     takenConversation,
     INSERT,
-    ...[owner, id, key, title, source, wordsOf(title).join(' '), agent, ...where, ...settings, now, no],
+    ...[
+      owner,
+      id,
+      key,
+      title,
+      source,
+      wordsOf(title).join(' '),
+      agent,
+      ...where,
+      ...settings,
+      now,
+      no,
+      spec.project ?? null,
+    ],
   );
   sql.run(INSERT_LEASE, no, owner, driver, place, NO_CHAIN);
   sql.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));
@@ -111,6 +137,8 @@ export async function insertConversation(
       last_agent: agent,
       title,
       title_source: source,
+      put_away: 0,
+      pinned: 0,
       choices,
       limits,
       sandbox,

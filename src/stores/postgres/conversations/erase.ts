@@ -31,7 +31,7 @@ export const FORGET: readonly string[] = [
   `UPDATE events SET digest = sha256(convert_to(encode(salt, 'hex') || payload, 'UTF8')), payload = NULL, salt = NULL, owner = ''
    WHERE conv = $1 AND payload IS NOT NULL`,
   'DELETE FROM totals WHERE conv = $1',
-  `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, last_agent = NULL, cwd = NULL, restore = '{}', parent = NULL, title_words = ''
+  `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, last_agent = NULL, cwd = NULL, project = NULL, pinned = 0, put_away = 0, restore = '{}', parent = NULL, title_words = ''
    WHERE no = $1`,
   // No driver claims it, and its holder has lost the lease.
   `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, pending = 0, worker = NULL, ready_at = NULL WHERE conv = $1`,

@@ -2,11 +2,12 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { sql as schema } from '../migrations/0001-schema.ts';
 import { sql as signInLinks } from '../migrations/0002-sign-in-links.ts';
 import { sql as cheaperTurns } from '../migrations/0003-cheaper-turns.ts';
+import { sql as arranged } from '../migrations/0004-arranged.ts';
 import type { Server } from './connect.ts';
 import { openFault } from './faults.ts';
 
 /** By number, from 1. One that was published never changes. */
-const MIGRATIONS: readonly string[] = [schema, signInLinks, cheaperTurns];
+const MIGRATIONS: readonly string[] = [schema, signInLinks, cheaperTurns, arranged];
 /** How many steps newer a schema may be than the program. A new schema keeps what the version before it needs, so that both run side by side. */
 const BESIDE = 1;
 /** All processes that open a database upgrade it one after the other. The number is ours alone. */

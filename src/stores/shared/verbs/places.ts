@@ -1,6 +1,6 @@
 // What is set for a conversation, where it is, and which workers run it there.
 
-import type { Conversation, TitleSource } from '../../../core/conversation.ts';
+import type { Arrangement, Conversation, TitleSource } from '../../../core/conversation.ts';
 import type { Budget } from '../../../core/limits/budget.ts';
 import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { KeptChoices } from '../../../core/turn/choices.ts';
@@ -8,15 +8,16 @@ import type { Sent } from '../../../core/turn/turn.ts';
 import type { Move } from '../../../ports/store/conversations.ts';
 import type { LeaseStore, Taker } from '../../../ports/store/leases.ts';
 import { type LeaseRow, leavePlace } from '../ledger.ts';
-import { limitsJson, parsed } from '../rows.ts';
-import type { LedgerTx } from '../writing/ledger.ts';
+import { flag, limitsJson, parsed } from '../rows.ts';
+import type { LedgerTx, SharedLedger } from '../writing/ledger.ts';
 import { endLiving } from '../writing/sessions.ts';
 import { conversationNo } from './reading.ts';
 import { act, all, one, run, type StepAccess, type Steps, type StepTx } from './steps.ts';
 
+const ARRANGE = 'UPDATE conversations SET pinned = ?, put_away = ? WHERE no = ?';
 const SET_LIMITS = 'UPDATE conversations SET limits = ? WHERE no = ?';
 const SET_CHOICES = 'UPDATE conversations SET choices = ? WHERE no = ?';
-const MOVE = 'UPDATE conversations SET place = ?, sandbox = id, cwd = NULL WHERE no = ?';
+const MOVE = 'UPDATE conversations SET place = ?, sandbox = id, cwd = NULL, project = NULL WHERE no = ?';
 const MOVE_LEASE = 'UPDATE leases SET place = ? WHERE conv = ?';
 // The conversation's own sandbox is made again in the new place.
 const MOVE_SANDBOX = `
@@ -64,6 +65,23 @@ export function* setTitle(
     yield* act(() => ledger.save());
   }
   return yield* act(() => tx.conversation(owner, id));
+}
+
+export function* arrange(tx: LedgerTx, owner: string, id: string, change: Arrangement): Steps<Conversation> {
+  const ledger = yield* act(() => tx.ledgerOf(owner, id));
+  if (yield* putInPlace(ledger, change)) yield* act(() => ledger.save());
+  return yield* act(() => tx.conversation(owner, id));
+}
+
+/** False: it is arranged like this already. */
+export function* putInPlace(ledger: SharedLedger, { pinned, putAway }: Arrangement): Steps<boolean> {
+  const { row } = ledger;
+  const next = { pinned: flag(pinned) ?? row.pinned, put_away: flag(putAway) ?? row.put_away };
+  if (next.pinned === row.pinned && next.put_away === row.put_away) return false;
+  Object.assign(row, next);
+  yield* run(ARRANGE, row.pinned, row.put_away, row.conv);
+  ledger.append('conversation.arranged', null, { pinned: row.pinned === 1, putAway: row.put_away === 1 });
+  return true;
 }
 
 export function* setLimitPerDay(tx: LedgerTx, owner: string, id: string, limit: Budget | null): Steps<Conversation> {

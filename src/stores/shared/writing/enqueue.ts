@@ -24,6 +24,7 @@ import {
   sessionInUse,
   turnIdTaken,
 } from '../turns.ts';
+import { putInPlace } from '../verbs/places.ts';
 import { readTurn, sessionIsElsewhere } from '../verbs/reading.ts';
 import { act, all, Collision, one, type Steps, unindexed, unindexedNo } from '../verbs/steps.ts';
 import { addImported } from './imported.ts';
@@ -111,6 +112,7 @@ function* accept(
   titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
   if (request.adopts) yield* adopt(ledger, agent, request.adopts);
   const { turn, seq } = yield* addTurn(ledger, request, agent, asked);
+  yield* putInPlace(ledger, { putAway: false });
   ledger.touch();
   yield* act(() => ledger.save());
   return { turn, seq, duplicate: false };

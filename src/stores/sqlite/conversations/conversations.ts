@@ -5,7 +5,7 @@ import type { ConversationStore, NewConversation } from '../../../ports/store/co
 import { NO_CHAIN } from '../../shared/chain.ts';
 import { conversationTaken, keyTaken, noConversation } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
-import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
+import { type ConversationRow, conversationOf, flag, isName, limitsJson } from '../../shared/rows.ts';
 import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
@@ -15,7 +15,7 @@ import { Ledger } from './ledger.ts';
 
 const CONVERSATION = `
   SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS "titleSource", c.agent, c.driver, c.sandbox, c.cwd, c.place,
-    c.restore, c.limits, c.choices, c.parent, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
+    c.restore, c.limits, c.choices, c.parent, c.pinned, c.put_away AS "putAway", c.project, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
     c.state, c.last_agent AS "lastAgent", l.head, l.history AS "historyCount", l.next_seq - 1 AS "lastSeq", l.pending AS open,
     (SELECT count(*) FROM permissions INDEXED BY permissions_asking WHERE conv = c.no AND state = 'open') AS "openPermissions",
     (SELECT usage FROM totals WHERE conv = c.no AND json_valid(usage)) AS usage,
@@ -27,18 +27,20 @@ const BY_KEY = `${CONVERSATION} WHERE c.owner = ? AND c.key = ?`;
 const FIRST = 'ORDER BY updatedAt DESC, id DESC';
 /** The index is named, so that none is read that would have to be sorted. */
 const IN_LIST = `
-  WHERE c.owner = ?1 AND c.updated_at >= ?2 AND (c.updated_at, c.id) < (?3, ?4) AND (?5 IS NULL OR c.last_agent = ?5)`;
+  WHERE c.owner = ?1 AND c.updated_at >= ?2 AND (c.updated_at, c.id) < (?3, ?4) AND (?5 IS NULL OR c.last_agent = ?5)
+    AND (?6 IS NULL OR c.put_away = ?6) AND (?7 IS NULL OR c.pinned = ?7)`;
 const LISTED = `
   ${CONVERSATION.replace('conversations c ', 'conversations c INDEXED BY conversations_listed ')} ${IN_LIST}`;
 /** Only what the index has; and without the index, which may be damaged itself. */
 const NAMES = ['INDEXED BY conversations_listed', 'NOT INDEXED'].map(
   (how) => `SELECT c.no, c.updated_at AS "updatedAt", c.id FROM conversations c ${how} ${IN_LIST}`,
 );
+const COUNT = 'SELECT count(*) AS count FROM conversations WHERE owner = ? AND put_away = 1';
 const INSERT = `
   INSERT INTO conversations
-    (owner, id, key, title, title_source, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
+    (owner, id, key, title, title_source, agent, last_agent, driver, sandbox, cwd, project, place, restore, limits, choices,
       created_at, updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES (?, ?, ?, ?, 1, 1, ?, 0, 0, 0, 0, NULL, NULL)`;
@@ -63,6 +65,12 @@ export function conversationRow(db: Database, owner: string, id: string): Conver
   const row = db.one<ConversationRow>(BY_ID, id);
   if (row === undefined || row.owner !== owner) throw noConversation();
   return row;
+}
+
+/** The index has only those that are put away. It may be damaged. */
+export function countPutAway(db: Database, owner: string): number {
+  const count = (select: string) => db.one<{ count: number }>(select, owner)?.count ?? 0;
+  return unlessDamaged(() => count(COUNT), null) ?? count(COUNT.replace('conversations', 'conversations NOT INDEXED'));
 }
 
 type ListPage = Parameters<ConversationStore['listConversations']>[1];
@@ -90,8 +98,16 @@ function listed<Row>(db: Database, select: string, owner: string, page: ListPage
   const { agent = null, states = CONVERSATION_STATES, since = 0 } = page;
   if (states.length === 0) return [];
   const { updatedAt, id } = firstBefore(page);
-  const parts = states.map((_, index) => `${select} AND c.state = ?${index + 6}`);
-  return db.each<Row>(`${parts.join(' UNION ALL ')} ${FIRST}`, owner, since, updatedAt, id, agent, ...states);
+  const parts = states.map((_, index) => `${select} AND c.state = ?${index + 8}`);
+  return db.each<Row>(
+    `${parts.join(' UNION ALL ')} ${FIRST}`,
+    owner,
+    since,
+    updatedAt,
+    id,
+    ...[agent, flag(page.putAway), flag(page.pinned)],
+    ...states,
+  );
 }
 
 /** A damaged page ends the statement that meets it. So each conversation is read by itself, and what cannot be read is left out. */
@@ -129,6 +145,7 @@ export function insertConversation(
     spec.driver,
     spec.sandbox,
     spec.cwd,
+    spec.project ?? null,
     spec.place,
     JSON.stringify(spec.restore),
     limitsJson(spec.limitPerDay ?? null),

@@ -14,7 +14,7 @@ import { forget, isErasedInPart, keptByDamage, markUnfinished } from './unfinish
 /** Each takes the conversation's number. From then on nobody finds it. */
 const HIDE = [
   'DELETE FROM totals WHERE conv = ?',
-  `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, last_agent = NULL, cwd = NULL, restore = '{}', parent = NULL
+  `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, last_agent = NULL, cwd = NULL, project = NULL, pinned = 0, put_away = 0, restore = '{}', parent = NULL
      WHERE no = ?`,
   // No driver claims it, and its holder has lost the lease.
   `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, pending = 0, worker = NULL, ready_at = NULL WHERE conv = ?`,

@@ -85,6 +85,11 @@ test('leases of an older version have ended, and waiting turns keep their order'
     ALTER TABLE keys DROP COLUMN owners;
     DROP TRIGGER titles_added; DROP TRIGGER titles_changed; DROP TRIGGER titles_removed; DROP TABLE titles;
     DROP INDEX conversations_sandbox; DROP TABLE sandboxes; DROP TABLE sign_in_links;
+    DROP INDEX conversations_listed; DROP INDEX conversations_put_away;
+    CREATE INDEX conversations_listed ON conversations (owner, state, updated_at, id, last_agent);
+    ALTER TABLE conversations DROP COLUMN pinned; ALTER TABLE conversations DROP COLUMN put_away;
+    ALTER TABLE conversations DROP COLUMN project;
+    ALTER TABLE sessions DROP COLUMN context; ALTER TABLE permissions DROP COLUMN answered_from;
     PRAGMA user_version = 24`);
   db.close();
   const next = await open('boot', YEAR_MS, 6_000);

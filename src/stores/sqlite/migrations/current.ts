@@ -21,7 +21,7 @@ CREATE TABLE conversations (
   restore TEXT NOT NULL,
   parent TEXT,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, limits TEXT NOT NULL DEFAULT '{}', choices TEXT NOT NULL DEFAULT '{}', state TEXT NOT NULL DEFAULT 'idle', last_agent TEXT,
+  updated_at INTEGER NOT NULL, limits TEXT NOT NULL DEFAULT '{}', choices TEXT NOT NULL DEFAULT '{}', state TEXT NOT NULL DEFAULT 'idle', last_agent TEXT, pinned INTEGER NOT NULL DEFAULT 0, put_away INTEGER NOT NULL DEFAULT 0, project TEXT,
   UNIQUE (owner, key)
 );
 CREATE TABLE workers (
@@ -137,7 +137,7 @@ CREATE TABLE sessions (
   opened_at INTEGER NOT NULL,
   used_at INTEGER NOT NULL,
   used_seq INTEGER NOT NULL   -- the event of its last use: an order that no clock can upset
-, mirrored INTEGER NOT NULL DEFAULT 0, memo TEXT, storage TEXT NOT NULL DEFAULT '', omitted TEXT, condensed_to INTEGER NOT NULL DEFAULT 0, unread INTEGER NOT NULL DEFAULT 0);
+, mirrored INTEGER NOT NULL DEFAULT 0, memo TEXT, storage TEXT NOT NULL DEFAULT '', omitted TEXT, condensed_to INTEGER NOT NULL DEFAULT 0, unread INTEGER NOT NULL DEFAULT 0, context TEXT);
 CREATE INDEX sessions_used ON sessions (conv, used_seq);
 CREATE INDEX sessions_agent ON sessions (conv, agent, used_seq);
 CREATE TABLE receipts (
@@ -165,7 +165,7 @@ CREATE TABLE permissions (
   answered_by TEXT,
   asked_at INTEGER NOT NULL,
   ended_at INTEGER
-, reason TEXT);
+, reason TEXT, answered_from TEXT);
 CREATE INDEX permissions_turn ON permissions (turn, no);
 CREATE INDEX permissions_conv ON permissions (conv, no);
 CREATE INDEX permissions_owner ON permissions (owner, no);
@@ -310,7 +310,6 @@ CREATE TABLE requeues (
   UNIQUE (owner, request_id)
 );
 CREATE INDEX requeues_conv ON requeues (conv, no);
-CREATE INDEX conversations_listed ON conversations (owner, state, updated_at, id, last_agent);
 CREATE INDEX permissions_asking ON permissions (conv) WHERE state = 'open';
 CREATE VIRTUAL TABLE titles USING fts5 (title, content = 'conversations', content_rowid = 'no', tokenize = 'unicode61');
 CREATE TRIGGER titles_added AFTER INSERT ON conversations WHEN new.title <> '' BEGIN
@@ -354,6 +353,8 @@ CREATE TABLE sign_in_links (
 );
 CREATE INDEX sign_in_links_owner ON sign_in_links (owner, no);
 CREATE INDEX sign_in_links_expiry ON sign_in_links (expires_at);
+CREATE INDEX conversations_listed ON conversations (owner, state, updated_at, id, last_agent, put_away, pinned);
+CREATE INDEX conversations_put_away ON conversations (owner) WHERE put_away = 1;
 INSERT INTO titles (titles, rank) VALUES ('secure-delete', 1);
 INSERT INTO facts (owner, name, value) VALUES ('', 'log', lower(hex(randomblob(16)))), ('', 'changes', '0');
 `;

@@ -27,6 +27,7 @@ import { sql as ownersOfKeys } from './0026-owners-of-keys.ts';
 import { sql as titles } from './0027-titles.ts';
 import { sql as sandboxes } from './0028-sandboxes.ts';
 import { sql as signInLinks } from './0029-sign-in-links.ts';
+import { sql as arranged } from './0030-arranged.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -59,4 +60,5 @@ export const MIGRATIONS: readonly string[] = [
   titles,
   sandboxes,
   signInLinks,
+  arranged,
 ];

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { ThroughlineError } from '../../../../src/core/errors.ts';
 
 /** Fields whose values differ from run to run. */
@@ -11,11 +12,14 @@ export function comparable(value: unknown, home: string): unknown {
   const text = JSON.stringify(value, (key, inner) =>
     CHANGING_FIELDS.test(key) && inner !== null ? key : key === 'by' ? undefined : inner,
   );
-  const named = text.replaceAll(home, 'HOME').replaceAll(IDS, (id) => {
-    const known = ids.get(id) ?? `id ${ids.size + 1}`;
-    ids.set(id, known);
-    return known;
-  });
+  const named = text
+    .replaceAll(home, 'HOME')
+    .replaceAll(basename(home), 'NAME')
+    .replaceAll(IDS, (id) => {
+      const known = ids.get(id) ?? `id ${ids.size + 1}`;
+      ids.set(id, known);
+      return known;
+    });
   return JSON.parse(named);
 }
 

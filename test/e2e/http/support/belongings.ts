@@ -36,7 +36,7 @@ const BODIES: Record<string, object> = {
   NewQueue: { turns: [{ turn: 'x', drop: true }] },
   NewConversation: {},
   Feeds: { feeds: [] },
-  NewTitle: { title: 'stolen' },
+  ConversationChange: { title: 'stolen' },
   NewSandbox: { name: 'another' },
   NewCommand: { command: ['true'] },
   WarmUp: {},

@@ -20,18 +20,21 @@ export function define(command: Command, cli: Cli): void {
     )
     .option('--since <time>', 'only those that changed then or later: 2026-01-31 (UTC), or 2026-01-31T12:00:00Z')
     .option('--until <time>', 'only those that changed before then')
+    .option('--put-away', 'only those that were put away; otherwise they are left out')
     .option('--session <id>', 'only those that have used this session of an agent')
     .action((flags: ListFlags) => list(flags, cli));
   addHelp(command, {
     about:
       'Most recently changed first. The state is what a conversation is doing (asks: an agent waits for an answer; running; queued), ' +
-      'or how its last turn ended (unrestored: the context could not be restored; failed; interrupted). All others are idle.',
+      'or how its last turn ended (unrestored: the context could not be restored; failed; interrupted). All others are idle. ' +
+      'Conversations that were put away are left out, also with --json.',
     examples: [
       'throughline list',
       'throughline list --state asks,unrestored,failed',
       'throughline list --agent claude --since 2026-01-31',
       "throughline list --limit 500 --json | jq -r '.key'",
       'throughline list --session ID',
+      'throughline list --put-away',
     ],
   });
 }
@@ -55,10 +58,11 @@ const STATE_STYLES: Partial<Record<ConversationState, 'yellow' | 'red' | 'cyan'>
   interrupted: 'red',
 };
 
-async function list({ limit, session, ...filter }: ListFlags, { output, lookAt }: Cli): Promise<void> {
+async function list(flags: ListFlags, { output, lookAt }: Cli): Promise<void> {
+  const { limit, session, putAway = false, ...filter } = flags;
   await lookAt(async (engine) => {
     const read = (last: PublicConversation | undefined, wanted: number) =>
-      engine.list({ ...filter, limit: wanted, ...(last && { before: last }) });
+      engine.list({ ...filter, putAway, limit: wanted, ...(last && { before: last }) });
     const show = (one: PublicConversation) => {
       const { key, id, title, state, lastAgent, historyCount, open, usage, stranded, delayed, updatedAt } = one;
       const name = styled('bold', oneLine(key ?? id));
@@ -75,16 +79,20 @@ async function list({ limit, session, ...filter }: ListFlags, { output, lookAt }
     };
     if (session !== undefined) {
       await output.each(
-        await engine.list({ ...filter, limit, session }),
+        await engine.list({ ...filter, ...(putAway && { putAway }), limit, session }),
         show,
         'No conversation has used this session.',
       );
       return;
     }
-    const isFiltered = Object.keys(filter).length > 0;
+    const away = putAway || output.json ? 0 : await engine.countPutAway();
+    const isFiltered = putAway || away > 0 || Object.keys(filter).length > 0;
     const none = isFiltered
       ? 'No conversation matches.'
       : 'There are no conversations yet. Start one with "throughline send KEY PROMPT".';
     await output.each(inPages(read, limit), show, none);
+    const [is, them] = away === 1 ? ['is', 'it'] : ['are', 'them'];
+    if (away > 0)
+      output.note(`${counted(away, 'conversation')} ${is} put away: "throughline list --put-away" shows ${them}.`);
   });
 }

@@ -115,6 +115,8 @@ const WORDS: { readonly [K in PublicEventKind]: (payload: PublicEventPayloads[K]
   'conversation.forked': ({ conversationId, n }) => `forked from ${conversationId} after turn ${n}`,
   'conversation.imported': ({ turns: count }) => `imported with ${turns(count)}`,
   'conversation.titled': ({ title }) => `titled "${title}"`,
+  'conversation.arranged': ({ pinned, putAway }) =>
+    putAway ? 'put away' : pinned ? 'pinned' : 'neither pinned nor put away',
   'conversation.moved': ({ from, to, by }) => `moved by ${by} from ${from} to ${to}, without the files of its work`,
   'turn.queued': ({ n, agent, preview }) => `turn ${n} for ${agent}: ${preview}`,
   'turn.started': ({ n, attempt }) => `turn ${n} started${attempt > 1 ? `, attempt ${attempt}` : ''}`,
