@@ -17,10 +17,9 @@ import { Now } from './now.tsx';
 import { Plan } from './plan.tsx';
 import { Queue } from './queue/queue.tsx';
 import { SendButtons } from './send-buttons.tsx';
-import { useClearAccepted, useSending } from './sending.ts';
+import { useClearAccepted, useSending, useWarmUp, type Warmth } from './sending.ts';
 import { Suggestions, useSuggestions } from './suggestions.tsx';
 import { useOpenTurns } from './turns.ts';
-import { useWarmUp, type Warmth } from './warm-up.ts';
 
 /** The dock below the timeline: what runs now, the queue, and where the next prompt is written. */
 export function Composer() {
@@ -60,6 +59,9 @@ const BOX =
 const ROWS =
   "grid grid-cols-[auto_minmax(0,1fr)_auto] items-center [grid-template-areas:'attach_field_send'_'bar_bar_bar'] max-md:p-0.5 md:px-1.5 md:pb-1.5 md:[grid-template-areas:'field_field_field'_'attach_bar_send']";
 
+const BAR =
+  'flex min-w-0 flex-wrap items-center gap-x-0.5 [grid-area:bar] max-md:hidden max-md:group-focus-within:flex max-md:group-has-data-popup-open:flex';
+
 const FOCUS: readonly Action[] = [
   { id: 'composer.focus', title: 'Write a prompt', group: 'Conversation', keys: 'r', run: focusComposer },
 ];
@@ -72,16 +74,11 @@ function Writing() {
   const [warmth, warmUp] = useWarmUp(next.agent ?? agent);
   const { send, stop, isStopAsked, recall } = useSending(agent);
   const suggesting = useSuggestions(text, (changed) => editDraft(id, { text: changed }));
-  const write = (changed: string, caret: number) => {
-    suggesting.onCaret(caret);
-    if (changed !== text) editDraft(id, { text: changed });
-  };
   const dropping = useDropping((files) => void attach(id, files));
   useClearAccepted();
   useActions(FOCUS);
   const onMeaning = (meaning: Exclude<KeyMeaning, null | 'nothing'>) => {
-    if (meaning === 'send') void send(false);
-    else if (meaning === 'send-now') void send(true);
+    if (meaning === 'send' || meaning === 'send-now') void send(meaning === 'send-now');
     else if (meaning === 'stop') stop();
     else if (meaning === 'recall') recall();
     else suggesting.onMeaning(meaning);
@@ -107,15 +104,16 @@ function Writing() {
               placeholder={placeholderFor(next.agent ?? agent, running?.state)}
               suggests={suggesting.all.length > 0}
               activeSuggestion={suggesting.activeId}
-              onText={write}
+              onText={(changed, caret) => {
+                suggesting.onCaret(caret);
+                if (changed !== text) editDraft(id, { text: changed });
+              }}
               onMeaning={onMeaning}
               onFiles={(files) => void attach(id, files)}
               onFocus={warmUp}
             />
-            <div className="[grid-area:attach]">
-              <AttachButton of={id} />
-            </div>
-            <div className="flex min-w-0 flex-wrap items-center gap-x-0.5 [grid-area:bar] max-md:hidden max-md:group-focus-within:flex max-md:group-has-data-popup-open:flex">
+            <AttachButton of={id} />
+            <div className={BAR}>
               <Pickers agent={agent} />
               <Standing warmth={warmth} isSending={isSending} isStopAsked={isStopAsked} />
             </div>

@@ -1,26 +1,20 @@
 import { clsx } from 'clsx';
 import { type ClipboardEvent, type KeyboardEvent, useLayoutEffect, useRef } from 'react';
+import { COMPOSER_ID, composerField } from '../ui/focus.ts';
 import { isApple } from '../ui/keys.tsx';
 import { isTouch } from '../ui/screen.ts';
+import { takeOver } from './awaited.ts';
 import { type FieldFacts, type KeyMeaning, keyMeaning } from './keys.ts';
 
-/** There is one prompt field on the page. Actions find it by this id. */
-const FIELD_ID = 'composer';
-
 export function focusComposer(): void {
-  const field = theField();
+  const field = composerField();
   field?.focus();
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
 /** To be called at once, not after a render: the caret must not move while somebody types on. */
 export function placeCaret(caret: number): void {
-  theField()?.setSelectionRange(caret, caret);
-}
-
-function theField(): HTMLTextAreaElement | null {
-  const field = document.getElementById(FIELD_ID);
-  return field instanceof HTMLTextAreaElement ? field : null;
+  composerField()?.setSelectionRange(caret, caret);
 }
 
 export interface FieldProps {
@@ -49,6 +43,7 @@ export function Field(props: FieldProps) {
     current.style.height = 'auto';
     current.style.height = `${current.scrollHeight}px`;
   }, [text]);
+  useLayoutEffect(takeOver, []);
   const onKey = (event: KeyboardEvent) => {
     const meaning = meaningOf(event, { isEmpty: text === '', isTouch: isTouch(), suggests });
     if (meaning === null) return;
@@ -64,7 +59,7 @@ export function Field(props: FieldProps) {
   };
   return (
     <textarea
-      id={FIELD_ID}
+      id={COMPOSER_ID}
       ref={field}
       aria-label="Prompt"
       dir="auto"

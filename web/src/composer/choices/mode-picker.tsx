@@ -1,9 +1,8 @@
 import { Hand } from 'lucide-react';
-import { type Announced, modesOf } from '../../data/conversation/announced.ts';
+import { type Announced, modesOf, type Named } from '../../data/conversation/announced.ts';
 import { changeChoice, type NextTurn } from '../../data/drafts/choices.ts';
 import { useMay } from '../../data/session.ts';
 import { NamedField } from './fields.tsx';
-import { modeWords } from './mode-words.ts';
 import { ChoicePopup } from './popup.tsx';
 
 interface ModePickerProps {
@@ -45,4 +44,19 @@ export function ModePicker({ next, agent, announced, mode, onNext, onOpen }: Mod
       />
     </ChoicePopup>
   );
+}
+
+/** What the modes of Claude Code allow. */
+const CLAUDE: Readonly<Record<string, string>> = {
+  default: 'Asks first',
+  acceptEdits: 'Edits without asking',
+  plan: 'Plans only',
+  dontAsk: 'Refuses what is not allowed',
+  bypassPermissions: 'Never asks',
+};
+
+/** A mode as people read it: what it allows, if that is known of this agent, or the name that the agent gives it. */
+function modeWords(agent: string | null, id: string, values: readonly Named[]): string {
+  const known = agent === 'claude' || agent === 'claude-code' ? CLAUDE[id] : undefined;
+  return known ?? values.find((value) => value.id === id)?.name ?? id;
 }

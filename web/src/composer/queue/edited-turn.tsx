@@ -5,11 +5,11 @@ import { Button } from '../../ui/button.tsx';
 
 interface EditedTurnProps {
   readonly turn: Turn;
-  onEdit(text: string): Promise<void>;
+  onEdit(text: string): Promise<unknown>;
   onDone(): void;
 }
 
-/** A queued prompt while it is edited. It waits on: whoever takes longer finds that it has begun. */
+/** A queued prompt while it is edited. It stays in the queue: if it begins meanwhile, saving the edit is refused. */
 export function EditedTurn({ turn, onEdit, onDone }: EditedTurnProps) {
   const [text, setText] = useState(() => wordsIn(turn.prompt));
   const done = () => {

@@ -1,16 +1,13 @@
 import { ChevronDown, ChevronRight } from 'lucide-react';
 import { useRef, useState, useSyncExternalStore } from 'react';
-import { flushSync } from 'react-dom';
-import type { QueueTurn, Turn } from 'throughline/client';
+import type { Turn } from 'throughline/client';
 import { promptText } from '../../../../src/core/turn/content.ts';
 import { useConversation } from '../../data/conversation/use-conversation.ts';
-import { useVerbs } from '../../data/conversation/verbs.ts';
 import { withWords } from '../../data/drafts/prompt.ts';
 import { useMay } from '../../data/session.ts';
-import { sayError } from '../../ui/say.ts';
-import { focusComposer } from '../field.tsx';
-import { moved, queueOf } from './order.ts';
-import { labelOf, type QueueControl, QueuedTurn, When } from './queued-turn.tsx';
+import { useQueueChanges } from './changes.ts';
+import { queueOf } from './order.ts';
+import { labelOf, QueuedTurn, When } from './queued-turn.tsx';
 
 /**
  * The prompts that wait, in the order in which they will run. They are shown here and nowhere else, and take only so much room that the
@@ -60,37 +57,12 @@ function onHeight(listener: () => void): () => void {
   return () => media.removeEventListener('change', listener);
 }
 
-/** Where the focus goes after a change: to a control of the prompt at this place in the new queue. */
-interface Focus {
-  readonly place: number;
-  readonly control: QueueControl;
-}
-
 function Rows({ turns }: { turns: readonly Turn[] }) {
-  const { requeue } = useVerbs();
   const may = useMay('prompt');
   const list = useRef<HTMLOListElement>(null);
   const [dragged, setDragged] = useState<string | null>(null);
-  const [isBusy, setBusy] = useState(false);
   const ids = turns.map(({ id }) => id);
-  const change = async (wanted: readonly QueueTurn[], focus: Focus) => {
-    if (isBusy) return;
-    const hadFocus = list.current?.contains(document.activeElement) ?? false;
-    setBusy(true);
-    try {
-      const { queue } = await requeue(wanted);
-      // A prompt that was edited or moved is another turn now, in another row.
-      flushSync(() => setBusy(false));
-      if (hadFocus) focusRow(queue.at(Math.min(focus.place, queue.length - 1))?.turnId, focus.control);
-    } catch (error) {
-      setBusy(false);
-      sayError(error);
-    }
-  };
-  const move = (from: number, to: number) => {
-    if (from === to || to < 0 || to >= ids.length) return;
-    void change(queueOf(moved(ids, from, to)), { place: to, control: to < from ? 'up' : 'down' });
-  };
+  const { isBusy, change, move } = useQueueChanges(list, ids);
   return (
     <ol ref={list} className="max-h-[min(9.5rem,25dvh)] overflow-y-auto">
       {turns.map((turn, place) =>
@@ -115,18 +87,6 @@ function Rows({ turns }: { turns: readonly Turn[] }) {
       )}
     </ol>
   );
-}
-
-/** Focuses a control of a row, or the next best one. Without a row: the composer. */
-function focusRow(turnId: string | undefined, control: QueueControl): void {
-  const row = turnId === undefined ? null : document.querySelector(`[data-queued="${turnId}"]`);
-  if (row === null) {
-    focusComposer();
-    return;
-  }
-  const buttons = [...row.querySelectorAll<HTMLButtonElement>('button:enabled')].filter((one) => one.checkVisibility());
-  const wanted = buttons.find(({ dataset }) => dataset.control === control);
-  (wanted ?? buttons.find(({ dataset }) => dataset.control !== 'remove') ?? buttons[0])?.focus();
 }
 
 /** A queued prompt with read-only access. */

@@ -5,9 +5,8 @@ import { type KeyboardEvent, useState } from 'react';
 import type { Turn } from 'throughline/client';
 import { promptText } from '../../../../src/core/turn/content.ts';
 import { IconButton } from '../../ui/button.tsx';
+import type { QueueControl } from './changes.ts';
 import { EditedTurn } from './edited-turn.tsx';
-
-export type QueueControl = 'up' | 'down' | 'edit' | 'remove';
 
 export const labelOf = (words: string, place: number) => `Queued prompt ${place + 1}: ${words.slice(0, 80)}`;
 
@@ -20,7 +19,7 @@ export interface QueuedTurnProps {
   onMove(to: number): void;
   onDrag(): void;
   onDropHere(): void;
-  onEdit(text: string): Promise<void>;
+  onEdit(text: string): Promise<unknown>;
   onRemove(): void;
 }
 
