@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { axe, killSession, PHONE, pageServer, waitForRender } from './harness.ts';
 
@@ -15,7 +15,8 @@ const sendPrompt = async (page: Page, text: string) => {
 };
 const newConversation = async (key: string = randomUUID()) => (await server.tl()).conversation(key, { title: key });
 const queuedPrompts = (page: Page) => page.getByRole('region', { name: 'Queued prompts' }).getByRole('listitem');
-const queuedTexts = async (page: Page) => (await queuedPrompts(page).allTextContents()).map((text) => text.trim());
+const queuedTexts = (page: Page) =>
+  queuedPrompts(page).evaluateAll((all) => all.map(({ ariaLabel }) => ariaLabel?.replace(/^Queued prompt \d+: /, '')));
 
 /** A prompt whose turn runs until `go` is called. */
 function heldTurn(): { prompt: string; go(): Promise<void> } {
@@ -160,7 +161,7 @@ server.test('prompts are queued while a turn runs, and can be moved, edited and 
   await page.getByRole('textbox', { name: /queued prompt of turn/ }).fill('/say edited');
   await page.keyboard.press('Enter');
   await expect.poll(() => queuedTexts(page)).toEqual(['/say two', '/say edited', '/say three']);
-  await queuedPrompts(page).nth(2).getByRole('button', { name: 'Cancel this prompt' }).click();
+  await queuedPrompts(page).nth(2).getByRole('button', { name: 'Remove' }).click();
   await expect.poll(() => queuedTexts(page)).toEqual(['/say two', '/say edited']);
   await expect.poll(draggable).toBe(2);
   await axe(page);
@@ -172,6 +173,110 @@ server.test('prompts are queued while a turn runs, and can be moved, edited and 
     .toEqual(['It went on.', 'two', 'edited']);
   await expect.poll(() => queuedPrompts(page).count()).toBe(0);
 });
+
+/** The numbers of the turns that the timeline shows. */
+const shownTurns = async (page: Page) => {
+  const names = await page
+    .getByRole('article', { name: /^Turn / })
+    .evaluateAll((all) => all.map((one) => one.ariaLabel));
+  return names.map((name) => Number(name?.replace('Turn ', '')));
+};
+
+server.test(
+  'a queued prompt is shown once, in the composer, and its edits, moves and removal leave nothing in the timeline',
+  async ({ open }) => {
+    const conversation = await newConversation();
+    const first = heldTurn();
+    await conversation.send(first.prompt).accepted;
+    const page = await open(`/c/${(await conversation.get()).id}`);
+    for (const word of ['one', 'two', 'three']) await conversation.send(`/say ${word}`).accepted;
+    await expect.poll(() => queuedTexts(page)).toEqual(['/say one', '/say two', '/say three']);
+    const timeline = page.getByRole('log', { name: 'Turns' });
+    await expect.poll(() => shownTurns(page)).toEqual([1]);
+    expect(await timeline.innerText()).not.toMatch(/\/say (one|two|three)/);
+    await page
+      .getByRole('listitem', { name: /2: \/say two/ })
+      .getByRole('button', { name: 'Edit' })
+      .press('Alt+ArrowUp');
+    await expect.poll(() => queuedTexts(page)).toEqual(['/say two', '/say one', '/say three']);
+    await queuedPrompts(page).nth(1).getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('textbox', { name: /queued prompt of turn/ }).fill('/say edited');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => queuedTexts(page)).toEqual(['/say two', '/say edited', '/say three']);
+    await queuedPrompts(page).nth(2).getByRole('button', { name: 'Remove' }).click();
+    await expect.poll(() => queuedTexts(page)).toEqual(['/say two', '/say edited']);
+    await expect.poll(() => shownTurns(page)).toEqual([1]);
+    expect(await timeline.innerText()).not.toMatch(/queue|Cancelled|\/say (one|two|three|edited)/i);
+    await first.go();
+    await timeline.getByText('edited', { exact: true }).waitFor();
+    // Everything that was sent is shown, live and after a reload, and nothing else.
+    const sentTurns = async () => (await conversation.turns()).filter(({ sent }) => sent !== null).map(({ n }) => n);
+    await expect.poll(async () => (await conversation.turns()).every(({ endedAt }) => endedAt !== null)).toBe(true);
+    expect(await sentTurns()).toHaveLength(3);
+    await expect.poll(() => shownTurns(page)).toEqual(await sentTurns());
+    await page.reload();
+    await timeline.getByText('edited', { exact: true }).waitFor();
+    await expect.poll(() => shownTurns(page)).toEqual(await sentTurns());
+  },
+);
+
+server.test(
+  'the focus stays with a queued prompt that is moved, and goes to its neighbour when it is removed',
+  async ({ open }) => {
+    const conversation = await newConversation();
+    const first = heldTurn();
+    await conversation.send(first.prompt).accepted;
+    for (const word of ['one', 'two', 'three']) await conversation.send(`/say ${word}`).accepted;
+    const page = await open(`/c/${(await conversation.get()).id}`);
+    await expect.poll(() => queuedPrompts(page).count()).toBe(3);
+    const focused = () =>
+      page.evaluate(() => {
+        const { activeElement } = document;
+        return `${activeElement?.closest('li')?.ariaLabel} > ${activeElement?.ariaLabel}`;
+      });
+    await queuedPrompts(page).nth(2).getByRole('button', { name: 'Move up' }).focus();
+    await page.keyboard.press('Alt+ArrowUp');
+    await expect.poll(focused).toBe('Queued prompt 2: /say three > Move up');
+    await page.keyboard.press('Alt+ArrowUp');
+    // The first prompt cannot be moved up.
+    await expect.poll(focused).toBe('Queued prompt 1: /say three > Move down');
+    expect(await queuedTexts(page)).toEqual(['/say three', '/say one', '/say two']);
+    await queuedPrompts(page).nth(2).getByRole('button', { name: 'Remove' }).focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(focused).toBe('Queued prompt 2: /say one > Remove');
+    await page.keyboard.press('Enter');
+    await expect.poll(focused).toBe('Queued prompt 1: /say three > Remove');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => queuedPrompts(page).count()).toBe(0);
+    expect(await promptField(page).evaluate((field) => field === document.activeElement)).toBe(true);
+    await first.go();
+  },
+);
+
+server.test('a long queue does not push the running answer away', async ({ open }) => {
+  const conversation = await newConversation();
+  const held = heldTurn();
+  await conversation.send(`${'/say Line of the answer.\n'.repeat(60)}/say The last line.\n${held.prompt}`).accepted;
+  const page = await open(`/c/${(await conversation.get()).id}`);
+  const answer = page.getByRole('article', { name: 'Turn 1' });
+  const timeline = page.getByRole('log', { name: 'Turns' });
+  await answer.getByText('The last line.').last().waitFor();
+  await expect.poll(() => endsWithin(answer, timeline)).toBe(true);
+  for (let n = 0; n < 12; n += 1) await conversation.send(`/say queued ${n}`).accepted;
+  await expect.poll(() => queuedPrompts(page).count()).toBe(12);
+  await expect.poll(() => endsWithin(answer, timeline)).toBe(true);
+  const queue = await page.getByRole('region', { name: 'Queued prompts' }).boundingBox();
+  expect(queue?.height).toBeLessThan(200);
+  await held.go();
+});
+
+/** Whether the end of an element is visible in the part of another one that is not scrolled away. */
+async function endsWithin(element: Locator, frame: Locator): Promise<boolean> {
+  const [one, other] = [await element.boundingBox(), await frame.boundingBox()];
+  if (one === null || other === null) return false;
+  const end = one.y + one.height;
+  return end > other.y && end <= other.y + other.height;
+}
 
 server.test(
   'a change of the queue that comes too late is reported, and the queue is read again',
@@ -212,7 +317,7 @@ server.test('a prompt that is sent at once replaces the running turn, and runs b
   await conversation.send('/say later').accepted;
   const page = await open(`/c/${(await conversation.get()).id}`);
   await queuedPrompts(page).filter({ hasText: 'later' }).waitFor();
-  await page.getByRole('button', { name: 'Cancel the running turn' }).waitFor();
+  await page.getByRole('button', { name: 'Stop the running turn' }).waitFor();
   await promptField(page).fill('/say now');
   await promptField(page).press('ControlOrMeta+Enter');
   await page.getByText('later', { exact: true }).waitFor();
@@ -229,8 +334,8 @@ server.test('Escape cancels the running turn only when it is pressed twice', asy
   const conversation = await newConversation();
   await conversation.send('/hang').accepted;
   const page = await open(`/c/${(await conversation.get()).id}`);
-  await page.getByRole('button', { name: 'Cancel the running turn' }).waitFor();
-  const hint = page.getByText('Press Esc again to cancel the turn').waitFor(); // shown for two seconds, so it is watched before the key is pressed
+  await page.getByRole('button', { name: 'Stop the running turn' }).waitFor();
+  const hint = page.getByText('Press Esc again to stop the turn').waitFor(); // shown for two seconds, so it is watched before the key is pressed
   await promptField(page).press('Escape');
   await hint;
   expect((await conversation.turns())[0]?.cancelRequested).toBe(false);
@@ -300,6 +405,44 @@ server.test(
     await expect.poll(() => promptField(page).inputValue()).toBe('');
     await promptField(page).press('ArrowUp');
     expect(await promptField(page).inputValue()).toBe('/say Again.');
+  },
+);
+
+server.test('a dialog that closes gives the focus to the composer', async ({ open }) => {
+  const conversation = await newConversation();
+  await conversation.ask('Hello');
+  const page = await open(`/c/${(await conversation.get()).id}`);
+  const isFocused = () => promptField(page).evaluate((field) => field === document.activeElement);
+  await page.getByRole('button', { name: 'Conversation actions' }).click();
+  await page.getByRole('menuitem', { name: 'Erase…' }).click();
+  await page.getByRole('button', { name: 'Keep it' }).click();
+  await expect.poll(isFocused).toBe(true);
+  await promptField(page).blur();
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.getByRole('dialog', { name: 'Palette' }).waitFor();
+  await page.keyboard.press('Escape');
+  await expect.poll(isFocused).toBe(true);
+});
+
+server.test(
+  'a sign-in that has expired keeps the draft, also over the next sign-in',
+  async ({ open, allow, context }) => {
+    allow(/status of 401|ERR_ABORTED|EventSource/);
+    const conversation = await newConversation();
+    const { id } = await conversation.ensure();
+    const page = await open(`/c/${id}`);
+    await promptField(page).fill('/say Kept.');
+    await context.clearCookies();
+    await promptField(page).press('Enter');
+    await page.getByText('The draft is kept.').waitFor();
+    expect(await promptField(page).inputValue()).toBe('/say Kept.');
+    expect(await conversation.turns()).toHaveLength(0);
+    await context.request.get(await server.link(), { maxRedirects: 0 });
+    await page.goto(`${server.url}/c/${id}`);
+    await expect.poll(() => promptField(page).inputValue()).toBe('/say Kept.');
+    await promptField(page).press('Enter');
+    await page.getByText('Kept.', { exact: true }).waitFor();
+    expect(await conversation.turns()).toHaveLength(1);
   },
 );
 
@@ -406,15 +549,22 @@ server.test('another agent takes over, and the next prompt stays with it', async
   const conversation = await newConversation();
   await conversation.ask('The codeword is osprey.', { agent: 'scripted' });
   const page = await open(`/c/${(await conversation.get()).id}`);
-  await page.locator('form').getByRole('combobox', { name: 'Agent' }).selectOption('forgetful');
-  await page.getByText('Hand over to').waitFor();
+  const chooser = page.getByRole('button', { name: /^Agent and model/ });
+  await chooser.click();
+  await page
+    .getByRole('radiogroup', { name: 'Agent' })
+    .getByRole('radio', { name: /^forgetful/ })
+    .check();
+  await axe(page);
+  await page.keyboard.press('Escape');
+  await chooser.getByText('Hand over to').waitFor();
   await sendPrompt(page, 'Which codewords have you seen?');
   await expect.poll(async () => (await conversation.turns())[1]?.state).toBe('completed');
   expect((await conversation.turns())[1]).toMatchObject({
     agent: 'forgetful',
     reply: expect.stringContaining('osprey'),
   });
-  await expect.poll(() => page.locator('form').getByRole('combobox', { name: 'Agent' }).inputValue()).toBe('forgetful');
+  await page.getByRole('button', { name: 'Agent and model: forgetful' }).waitFor();
   await page.getByText('Hand over to').waitFor({ state: 'detached' });
 });
 
@@ -465,7 +615,7 @@ server.test('the restore policy, its budget and a time limit can be chosen for o
   const [, turn] = await conversation.turns();
   const restore = { policy: 'auto', budgetTokens: 5_000, lastTurns: 3 };
   expect(turn?.options).toMatchObject({ restore, limits: { turnSeconds: 60 } });
-  await page.getByRole('button', { name: 'Options for the next prompt', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Options for the next prompt: none' }).waitFor();
 });
 
 server.test(
@@ -520,16 +670,23 @@ server.test('a model, a mode and an option can be chosen from those that the age
       const { list } = input as HTMLInputElement;
       return [...(list?.options ?? [])].map(({ value }) => value);
     });
-  await options.click();
+  const chooser = page.getByRole('button', { name: /^Agent and model/ });
+  await chooser.click();
   // The placeholder is the current value, and the list has all values.
   await expect.poll(() => choice('Model').getAttribute('placeholder')).toBe('small');
   expect(await offered('Model')).toEqual(['small', 'large']);
-  expect(await offered('Mode')).toEqual(['code', 'plan']);
   await choice('Model').fill('large');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Mode: Code' }).click();
+  expect(await offered('Mode')).toEqual(['code', 'plan']);
   await choice('Mode').fill('plan');
+  await page.keyboard.press('Escape');
+  await options.click();
   await choice('Web search').selectOption('on');
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Options for the next prompt: large · plan · web: true' }).waitFor();
+  await page.getByRole('button', { name: 'Agent and model: scripted large' }).waitFor();
+  await page.getByRole('button', { name: 'Mode: Plan' }).waitFor();
+  await page.getByRole('button', { name: 'Options for the next prompt: web: true' }).waitFor();
   await sendPrompt(page, '/say Chosen.');
   await expect.poll(async () => (await conversation.turns()).length).toBe(2);
   expect((await conversation.turns())[1]?.options).toMatchObject({
@@ -539,7 +696,7 @@ server.test('a model, a mode and an option can be chosen from those that the age
   });
   // A new conversation offers the same values, and none is chosen.
   await page.goto(`${server.url}/new`);
-  await options.click();
+  await page.getByRole('button', { name: 'Model: Its default' }).click();
   await expect.poll(() => offered('Model')).toEqual(['small', 'large']);
   expect(await choice('Model').inputValue()).toBe('');
 });
@@ -649,7 +806,8 @@ server.test('a conversation is renamed, exported, verified and erased', async ({
   await expect(conversation.get()).rejects.toThrow();
 });
 
-server.test('a new conversation is created by its first prompt', async ({ open }) => {
+server.test('a new conversation is created by its first prompt', async ({ open, allow }) => {
+  allow(/404/); // the page asks whether there is a conversation with the key
   const key = randomUUID();
   const page = await open('/new');
   const files = page.getByRole('list', { name: 'Attached files' }).getByRole('listitem');
@@ -658,6 +816,7 @@ server.test('a new conversation is created by its first prompt', async ({ open }
   await files.getByText('notes.txt').waitFor();
   await files.getByRole('button', { name: 'Remove notes.txt' }).click();
   await expect.poll(() => files.count()).toBe(0);
+  await page.getByRole('button', { name: 'More' }).click();
   await page.getByRole('textbox', { name: 'Title', exact: true }).fill('Broken build');
   await page.getByRole('textbox', { name: 'Key', exact: true }).fill(key);
   await axe(page);
@@ -686,6 +845,7 @@ server.test(
       Number.parseFloat(getComputedStyle(element).fontSize),
     );
     expect(fontSize, 'iOS zooms into a field with a smaller font').toBeGreaterThanOrEqual(16);
+    await promptField(page).focus();
     const tooSmall = await page
       .locator('form button:visible, form select:visible')
       .evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height < 44).map((one) => one.outerHTML));

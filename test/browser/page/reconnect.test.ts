@@ -218,6 +218,7 @@ server.test(
       await page.goto(server.url + path);
     };
     const options = page.getByRole('button', { name: /^Options for the next prompt/ });
+    const mode = page.getByRole('button', { name: /^Mode: / });
     const choices = page.getByRole('combobox', { name: /^(Mode|Effort)\b/ });
     await openWith(['read'], '/');
     await page.getByText('Read only', { exact: true }).waitFor();
@@ -249,14 +250,21 @@ server.test(
 
     await openWith(['read', 'prompt'], `/c/${id}`);
     await queue.getByRole('button', { name: 'Edit' }).waitFor();
-    await options.click();
+    await page.getByRole('button', { name: /^Agent and model/ }).click();
     // The placeholder shows that the options of the agent are loaded.
     await page.getByPlaceholder('osprey-1').waitFor();
+    await page.keyboard.press('Escape');
+    await options.click();
+    await page.getByRole('combobox', { name: 'Restore' }).waitFor();
     expect(await choices.count()).toBe(0);
+    expect(await mode.count()).toBe(0);
 
     await openWith(['read', 'prompt', 'approve'], `/c/${id}`);
     await options.click();
-    await expect.poll(() => choices.count()).toBe(2);
+    await expect.poll(() => choices.count()).toBe(1);
+    await page.keyboard.press('Escape');
+    await mode.click();
+    await expect.poll(() => choices.count()).toBe(1);
     await conversation.cancel();
   },
 );

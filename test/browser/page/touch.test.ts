@@ -47,6 +47,7 @@ server.test(
       ['', afterTap('Conversation actions', () => page.getByRole('menuitem').first().waitFor())],
       [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
       [`/c/${id}/seam/3`, () => page.getByRole('region', { name: 'Seam before turn 3' }).waitFor()],
+      ['', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).tap()],
       ['', afterTap(/^Options/, () => page.getByRole('heading', { name: 'Options for the next prompt' }).waitFor())],
       [`/c/${id}`, panel('Turns')],
       ['', panel('Sessions')],

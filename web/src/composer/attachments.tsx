@@ -63,7 +63,7 @@ export function AttachButton({ of }: { of: string }) {
   ]);
   return (
     <>
-      <IconButton label="Attach files" small onClick={() => file.current?.click()}>
+      <IconButton label="Attach files" small className="[grid-area:attach]" onClick={() => file.current?.click()}>
         <Paperclip size={15} />
       </IconButton>
       <input

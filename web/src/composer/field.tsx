@@ -1,25 +1,20 @@
+import { clsx } from 'clsx';
 import { type ClipboardEvent, type KeyboardEvent, useLayoutEffect, useRef } from 'react';
+import { COMPOSER_ID, composerField } from '../ui/focus.ts';
 import { isApple } from '../ui/keys.tsx';
 import { isTouch } from '../ui/screen.ts';
+import { takeOver } from './awaited.ts';
 import { type FieldFacts, type KeyMeaning, keyMeaning } from './keys.ts';
 
-/** There is one prompt field on the page. Actions find it by this id. */
-const FIELD_ID = 'composer';
-
 export function focusComposer(): void {
-  const field = theField();
+  const field = composerField();
   field?.focus();
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
 /** To be called at once, not after a render: the caret must not move while somebody types on. */
 export function placeCaret(caret: number): void {
-  theField()?.setSelectionRange(caret, caret);
-}
-
-function theField(): HTMLTextAreaElement | null {
-  const field = document.getElementById(FIELD_ID);
-  return field instanceof HTMLTextAreaElement ? field : null;
+  composerField()?.setSelectionRange(caret, caret);
 }
 
 export interface FieldProps {
@@ -31,11 +26,15 @@ export interface FieldProps {
   onMeaning(meaning: Exclude<KeyMeaning, null | 'nothing'>): void;
   onFiles(files: readonly File[]): void;
   onFocus?(): void;
+  readonly className?: string;
 }
+
+const FIELD =
+  'block max-h-[40dvh] w-full resize-none bg-transparent px-3.5 pt-2.5 pb-1 text-said outline-none [grid-area:field] field-sizing-content placeholder:text-faint pointer-coarse:min-h-11 max-md:px-2 max-md:py-2.5 md:px-2';
 
 /** The field of the prompt. It grows with its text. */
 export function Field(props: FieldProps) {
-  const { text, placeholder, suggests, activeSuggestion, onText, onMeaning, onFiles, onFocus } = props;
+  const { text, placeholder, suggests, activeSuggestion, onText, onMeaning, onFiles, onFocus, className } = props;
   const field = useRef<HTMLTextAreaElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the height depends on the text
   useLayoutEffect(() => {
@@ -44,6 +43,7 @@ export function Field(props: FieldProps) {
     current.style.height = 'auto';
     current.style.height = `${current.scrollHeight}px`;
   }, [text]);
+  useLayoutEffect(takeOver, []);
   const onKey = (event: KeyboardEvent) => {
     const meaning = meaningOf(event, { isEmpty: text === '', isTouch: isTouch(), suggests });
     if (meaning === null) return;
@@ -59,7 +59,7 @@ export function Field(props: FieldProps) {
   };
   return (
     <textarea
-      id={FIELD_ID}
+      id={COMPOSER_ID}
       ref={field}
       aria-label="Prompt"
       dir="auto"
@@ -69,7 +69,7 @@ export function Field(props: FieldProps) {
       placeholder={placeholder}
       rows={1}
       enterKeyHint={isTouch() ? 'enter' : 'send'}
-      className="block max-h-[40dvh] min-h-10 w-full pointer-coarse:min-h-11 resize-none bg-transparent px-3 py-2 text-said outline-none field-sizing-content placeholder:text-faint"
+      className={clsx(FIELD, className)}
       value={text}
       onChange={({ target }) => onText(target.value, target.selectionStart)}
       onSelect={({ currentTarget }) => onText(currentTarget.value, currentTarget.selectionStart)}

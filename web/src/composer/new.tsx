@@ -1,164 +1,179 @@
 import { clsx } from 'clsx';
-import { type ReactNode, useRef, useState } from 'react';
-import { useLocation } from 'wouter';
+import { SlidersHorizontal } from 'lucide-react';
+import { type KeyboardEvent, useEffect, useState } from 'react';
+import { Link, useLocation } from 'wouter';
 import { useAgents } from '../data/agents.ts';
 import { useAnnouncedBy } from '../data/conversation/announced-by.ts';
-import { type Beginning, createConversation } from '../data/conversation/create.ts';
-import { editDraft, NEW, sendDraft, useDraft } from '../data/drafts/draft.ts';
-import { useClient, useMay } from '../data/session.ts';
+import type { NextTurn } from '../data/drafts/choices.ts';
+import { editDraft, NEW, useDraft } from '../data/drafts/draft.ts';
+import { useMay } from '../data/session.ts';
+import { agentName } from '../ui/agent-name.ts';
 import { Button } from '../ui/button.tsx';
-import { Choice } from '../ui/dialog.tsx';
-import { CliLine, Empty, ErrorNote } from '../ui/notes.tsx';
-import { shellWord } from '../ui/shell-word.ts';
+import { composerField } from '../ui/focus.ts';
+import { Keys } from '../ui/keys.tsx';
+import { Empty, ErrorNote } from '../ui/notes.tsx';
 import { AttachButton, Attachments, attach, useDropping } from './attachments.tsx';
-import { AgentPicker, OptionsPicker } from './choices.tsx';
+import { ModePicker } from './choices/mode-picker.tsx';
 import { Field } from './field.tsx';
+import { AgentChooser } from './new/agents.tsx';
+import { Alike } from './new/alike.tsx';
+import { ProjectChooser } from './new/chooser.tsx';
+import { More, Taken, useTaken } from './new/more.tsx';
+import { type Begin, cliLine, useBegin } from './new/use-begin.ts';
+import { type Place, usePlace } from './new/use-place.ts';
+import { Where } from './new/where.tsx';
+import { SendButton } from './send-buttons.tsx';
 
-/** `/new`: the first prompt creates the conversation. */
+/** `/new`: the first prompt creates the conversation. The cursor is in its field at once; everything else is optional. */
 export function NewConversation() {
   const may = useMay('prompt');
   if (!may) return <Empty title="You have read-only access." />;
   return (
-    <div className="min-h-0 flex-1 overflow-y-auto">
-      <div className="mx-auto max-w-2xl space-y-4 px-4 py-10">
-        <h1 className="text-seam font-semibold">New conversation</h1>
-        <BeginningForm />
+    <>
+      <header className="flex min-h-13 shrink-0 items-center justify-between gap-2.5 pr-3 pl-6 max-md:pl-3">
+        <h1 className="text-said text-muted">New conversation</h1>
+        <Link
+          href="/"
+          className="flex min-h-7 items-center gap-1.5 rounded-md px-2.5 text-ui text-muted hover:bg-hover pointer-coarse:min-h-11"
+        >
+          Close
+          <span aria-hidden className="pointer-coarse:hidden">
+            <Keys keys="Escape" />
+          </span>
+        </Link>
+      </header>
+      <div className="min-h-0 flex-1 overflow-y-auto">
+        <div className="mx-auto max-w-[54.25rem] px-6 pt-11 pb-8 max-md:px-2 max-md:pt-2">
+          <Beginning />
+        </div>
       </div>
-    </div>
+    </>
   );
 }
 
-const NOTHING: Beginning = { title: '', key: '', cwd: '', worktree: false };
-
-function BeginningForm() {
-  const tl = useClient();
+function Beginning() {
   const [, go] = useLocation();
-  const { agents, error: agentsError } = useAgents();
-  const { text, attachments, next, isSending, error } = useDraft(NEW);
-  const [from, setFrom] = useState(NOTHING);
-  const made = useRef<string | null>(null);
+  const { agents } = useAgents();
+  const { text, next } = useDraft(NEW);
+  const [named, setNamed] = useState({ title: '', key: '' });
+  const [isMore, setMore] = useState(false);
+  const place = usePlace();
+  const from = { ...named, cwd: place.cwd ?? '', worktree: place.worktree };
   const agent = agents.find(({ isDefault }) => isDefault)?.name ?? null;
   const [announced, readAnnounced] = useAnnouncedBy(next.agent ?? agent);
-  const isEmpty = text.trim() === '' && attachments.length === 0;
-  const onNext = (changed: typeof next) => editDraft(NEW, { next: changed });
-  const change = (field: Partial<Beginning>) => {
-    made.current = null;
-    setFrom({ ...from, ...field });
-  };
-  const send = async () => {
-    // A second try after a failure uses the conversation that the first one created.
-    const to = async () => {
-      made.current ??= await createConversation(tl, from, next.agent ?? agent);
-      return made.current;
-    };
-    const accepted = await sendDraft(tl, NEW, agent, to);
-    if (accepted !== null) go(`/c/${accepted.turn.conversationId}`);
+  const [taken, lookUp] = useTaken(named.key);
+  const begin = useBegin(from, agent, lookUp);
+  const choices = { ...{ next, agent, announced, onOpen: readAnnounced }, onNext };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: read again for another agent only
+  useEffect(readAnnounced, [next.agent ?? agent]);
+  useEffect(() => composerField()?.focus(), []);
+  const onKey = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || event.nativeEvent.isComposing) return;
+    if (event.key === 'Escape') go('/');
+    else if (!chooseByKey(event, place)) return;
+    event.preventDefault();
   };
   return (
     <form
-      className="space-y-3"
+      onKeyDown={onKey}
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        void begin.send();
       }}
     >
-      <DropBox>
-        <Attachments of={NEW} attachments={attachments} />
-        <Field
-          text={text}
-          placeholder="Write the first prompt"
-          suggests={false}
-          activeSuggestion={null}
-          onText={(changed) => changed !== text && editDraft(NEW, { text: changed })}
-          onMeaning={(meaning) => (meaning === 'send' || meaning === 'send-now') && void send()}
-          onFiles={(files) => void attach(NEW, files)}
+      <PromptBox agent={next.agent ?? agent} begin={begin} onClose={() => go('/')}>
+        <ModePicker {...choices} mode={null} />
+        <span className="flex-1" />
+        <Button small look="quiet" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
+          <SlidersHorizontal size={14} aria-hidden />
+          More
+        </Button>
+      </PromptBox>
+      <Errors />
+      {!isMore && taken !== null && <Taken by={taken} />}
+      {isMore && (
+        <More
+          from={from}
+          choices={choices}
+          taken={taken}
+          cli={cliLine(from, next.agent ?? agent, text)}
+          onChange={(field) => setNamed({ ...named, ...field })}
         />
-        <div className="flex items-center gap-1 px-1.5 pb-1.5">
-          <AttachButton of={NEW} />
-          <AgentPicker agents={agents} next={next} agent={agent} onNext={onNext} />
-          <OptionsPicker next={next} agent={agent} announced={announced} onNext={onNext} onOpen={readAnnounced} />
-          <Button type="submit" small look="primary" className="ml-auto" disabled={isEmpty || isSending}>
-            Send
-          </Button>
+      )}
+      <Where place={place} />
+      <div className={clsx('mt-5 grid items-start gap-8', place.mayChoose && 'lg:grid-cols-[minmax(0,1fr)_21.25rem]')}>
+        {place.mayChoose && <ProjectChooser place={place} />}
+        <div className="min-w-0">
+          <AgentChooser {...choices} agents={agents} />
+          <Alike text={text} />
         </div>
-      </DropBox>
-      {error !== null && <ErrorNote error={error} />}
-      {agentsError !== null && <ErrorNote error={agentsError} cli="throughline agents" />}
-      <Details from={from} onChange={change} />
-      <CliLine line={cliLine(from, next.agent ?? agent, text)} />
+      </div>
     </form>
   );
 }
 
-/** The box of the prompt, onto which files can be dropped. */
-function DropBox({ children }: { children: ReactNode }) {
-  const { isOver, handlers } = useDropping((files) => void attach(NEW, files));
-  const border = isOver ? 'border-ink' : 'border-control focus-within:border-ink';
+function Errors() {
+  const { error } = useDraft(NEW);
+  const { error: agentsError } = useAgents();
   return (
-    <div {...handlers} className={clsx('rounded-lg border bg-raised', border)}>
-      {children}
-    </div>
+    <>
+      {error !== null && <ErrorNote error={error} />}
+      {agentsError !== null && <ErrorNote error={agentsError} cli="throughline agents" />}
+    </>
   );
 }
 
-function Details({
-  from: { title, key, cwd, worktree },
-  onChange,
-}: {
-  from: Beginning;
-  onChange(field: Partial<Beginning>): void;
-}) {
-  const mayName = useMay('admin');
-  const field = (name: 'title' | 'key' | 'cwd', label: string, value: string, about: string) => (
-    <div className="grid gap-x-3 gap-y-0.5 text-ui sm:grid-cols-[6rem_1fr]">
-      <label htmlFor={`new-${name}`} className="text-muted sm:pt-1.5">
-        {label}
-      </label>
-      <div>
-        <input
-          id={`new-${name}`}
-          aria-describedby={`new-${name}-about`}
-          className="h-8 w-full rounded-md border border-line bg-raised px-2 pointer-coarse:h-11"
-          value={value}
-          autoComplete="off"
-          onChange={({ target }) => onChange({ [name]: target.value })}
+const onNext = (next: NextTurn) => editDraft(NEW, { next });
+
+/** Alt and a digit chooses the project with this number, also while somebody writes. */
+function chooseByKey({ altKey, ctrlKey, metaKey, code }: KeyboardEvent, { projects, choose }: Place): boolean {
+  const digit = altKey && !ctrlKey && !metaKey ? /^Digit([1-9])$/.exec(code)?.[1] : undefined;
+  const project = digit === undefined ? undefined : projects[Number(digit) - 1];
+  if (project !== undefined) choose(project.path);
+  return digit !== undefined;
+}
+
+interface PromptBoxProps {
+  readonly agent: string | null;
+  readonly begin: Begin;
+  readonly children: React.ReactNode;
+  onClose(): void;
+}
+
+/** The box of the prompt, onto which files can be dropped. */
+function PromptBox({ agent, begin, children, onClose }: PromptBoxProps) {
+  const { text, attachments, isSending } = useDraft(NEW);
+  const { isOver, handlers } = useDropping((files) => void attach(NEW, files));
+  const isEmpty = text.trim() === '' && attachments.length === 0;
+  return (
+    <div
+      {...handlers}
+      className={clsx(
+        'rounded-lg border border-control bg-raised has-[#composer:focus]:outline-2 has-[#composer:focus]:-outline-offset-1 has-[#composer:focus]:outline-ink',
+        isOver && 'outline-2 outline-ink',
+      )}
+    >
+      <Attachments of={NEW} attachments={attachments} />
+      <div className="px-1.5 max-md:px-0.5">
+        <Field
+          text={text}
+          placeholder={agent === null ? 'What should be done?' : `What should ${agentName(agent)} do?`}
+          suggests={false}
+          activeSuggestion={null}
+          className="min-h-27 max-md:min-h-21"
+          onText={(changed) => changed !== text && editDraft(NEW, { text: changed })}
+          onMeaning={(meaning) => {
+            if (meaning === 'send' || meaning === 'send-now') void begin.send();
+            else if (meaning === 'stop') onClose();
+          }}
+          onFiles={(files) => void attach(NEW, files)}
         />
-        <p id={`new-${name}-about`} className="text-facts text-faint">
-          {about}
-        </p>
+      </div>
+      <div className="flex flex-wrap items-center gap-0.5 px-1.5 pb-1.5">
+        <AttachButton of={NEW} />
+        {children}
+        <SendButton label="Start" disabled={isEmpty || isSending} />
       </div>
     </div>
   );
-  return (
-    <div className="space-y-2">
-      {field('title', 'Title', title, 'Optional. Default: the first line of the prompt.')}
-      {field('key', 'Key', key, 'Optional. Its name on the command line and in programs.')}
-      {mayName &&
-        field(
-          'cwd',
-          'Directory',
-          cwd,
-          'Optional. Where the agent works on the server’s machine. Default: a new, empty directory.',
-        )}
-      {mayName && cwd.trim() !== '' && (
-        <div className="text-ui sm:ml-27">
-          <Choice
-            label="In a separate git worktree"
-            value={worktree}
-            onChange={(changed) => onChange({ worktree: changed })}
-          />
-        </div>
-      )}
-    </div>
-  );
-}
-
-/** The equivalent command. */
-function cliLine({ title, key, cwd, worktree }: Beginning, agent: string | null, text: string): string {
-  const words = [shellWord(key || 'KEY'), shellWord(text.trim() === '' ? 'PROMPT' : text.trim())];
-  if (agent !== null) words.push('--agent', shellWord(agent));
-  if (title.trim() !== '') words.push('--title', shellWord(title.trim()));
-  if (cwd.trim() !== '') words.push('--cwd', shellWord(cwd.trim()));
-  if (cwd.trim() !== '' && worktree) words.push('--worktree');
-  return `throughline send ${words.join(' ')}`;
 }

@@ -6,6 +6,7 @@ import { useLocation } from 'wouter';
 import { useList } from '../data/list.ts';
 import { useSearch } from '../search/search.ts';
 import { useAllActions } from '../shell/actions.ts';
+import { afterDialog } from '../ui/focus.ts';
 import { Keys } from '../ui/keys.tsx';
 import { CliLine } from '../ui/notes.tsx';
 import { type Entry, type EntryGroup, entriesOf } from './entries.ts';
@@ -18,6 +19,7 @@ export function Palette({ onClose }: { onClose(): void }) {
       <Dialog.Portal>
         <Dialog.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Dialog.Popup
+          finalFocus={afterDialog}
           aria-label="Palette"
           initialFocus={field}
           className="fixed top-[10vh] left-1/2 z-40 flex max-h-[76vh] w-[min(40rem,calc(100vw-1.5rem))] -translate-x-1/2 flex-col overflow-hidden rounded-lg border border-line bg-raised shadow-2xl outline-none"

@@ -1,9 +1,10 @@
 import { clsx } from 'clsx';
-import { Ban, CircleDot, Clock } from 'lucide-react';
+import { Clock } from 'lucide-react';
 import { type CSSProperties, Fragment, memo } from 'react';
 import type { RecordPart, Turn } from 'throughline/client';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { isOpen, type TurnItem } from '../data/conversation/model.ts';
+import { useIsShown } from '../data/conversation/shown.ts';
 import { useTurn } from '../data/conversation/use-conversation.ts';
 import { TurnEnd } from '../failures/turn-end.tsx';
 import { Markdown } from '../markdown/markdown.tsx';
@@ -18,14 +19,16 @@ import { RunView } from './run.tsx';
 import { type Piece, piecesOf } from './runs.ts';
 import type { Target } from './target.tsx';
 import { Thought } from './thought.tsx';
-import { doing, factsOf, noticeText, replacedText } from './turn-words.ts';
+import { doing, factsOf, noticeText } from './turn-words.ts';
 
 /** A turn with the seam before it. It does not depend on other turns, so a stream renders one row only. */
 export const TurnRow = memo(function TurnRow({ n, target }: { n: number; target: Target }) {
   const item = useTurn(n);
   const seam = useSeam(n);
   const strand = useStrand(n);
+  const isShown = useIsShown(n);
   if (item === undefined) return <Unloaded n={n} />;
+  if (!isShown && seam === null) return null;
   const isTarget = target?.n === n && target.kind === 'turn';
   return (
     <div className={COLUMN}>
@@ -33,16 +36,18 @@ export const TurnRow = memo(function TurnRow({ n, target }: { n: number; target:
       {item.restoring === null && seam !== null && (
         <SeamBar seam={seam} n={n} isTarget={target?.n === n && target.kind === 'seam'} />
       )}
-      <article
-        aria-label={`Turn ${n}`}
-        data-lane={laneOf(strand ?? 1)}
-        data-strand={strand ?? undefined}
-        data-line={lineBeside(item, n)}
-        style={{ '--shade': shadeOf(strand) } as CSSProperties}
-        className="on-line thread pb-6.5"
-      >
-        <TurnBody item={item} isTarget={isTarget} />
-      </article>
+      {isShown && (
+        <article
+          aria-label={`Turn ${n}`}
+          data-lane={laneOf(strand ?? 1)}
+          data-strand={strand ?? undefined}
+          data-line={lineBeside(item, n)}
+          style={{ '--shade': shadeOf(strand) } as CSSProperties}
+          className="on-line thread pb-6.5"
+        >
+          <TurnBody item={item} isTarget={isTarget} />
+        </article>
+      )}
     </div>
   );
 });
@@ -60,8 +65,6 @@ function lineBeside({ turn, restoring }: TurnItem, n: number): 'begins' | 'none'
 function TurnBody({ item, isTarget }: { item: TurnItem; isTarget: boolean }) {
   const { turn, parts } = item;
   const pieces = piecesOf(parts);
-  const replaced = replacedText(turn);
-  if (replaced !== null) return <Replaced turn={turn} text={replaced} />;
   return (
     <>
       <span className="node" aria-hidden />
@@ -108,15 +111,13 @@ function Running({ item }: { item: TurnItem }) {
   const { notice, turn } = item;
   return (
     <div className="space-y-1 text-ui text-muted">
-      <p className="flex items-center gap-2" role="status">
-        {turn.state === 'queued' ? (
+      {turn.state !== 'running' && (
+        <p className="flex items-center gap-2" role="status">
           <Clock size={14} aria-hidden />
-        ) : (
-          <CircleDot size={14} className="text-accent" aria-hidden />
-        )}
-        {doing(item)}
-        <Ago at={turn.startedAt ?? turn.createdAt} className="text-faint" />
-      </p>
+          {doing(item)}
+          <Ago at={turn.startedAt ?? turn.createdAt} className="text-faint" />
+        </p>
+      )}
       {turn.stranded !== null && <p>{turn.stranded.hint}</p>}
       {notice !== null && <p className="text-look">{noticeText(notice)}</p>}
     </div>
@@ -133,18 +134,6 @@ function Ended({ turn }: { turn: Turn }) {
         ))}
       </p>
     </footer>
-  );
-}
-
-function Replaced({ turn, text }: { turn: Turn; text: string }) {
-  const [block] = turn.prompt;
-  return (
-    <p className="flex items-center gap-2 text-facts text-faint">
-      <span className="tabular-nums">{turn.n}</span>
-      <Ban size={13} className="shrink-0" aria-hidden />
-      <span className="shrink-0">{text}</span>
-      <span className="truncate line-through">{block?.type === 'text' ? block.text : ''}</span>
-    </p>
   );
 }
 

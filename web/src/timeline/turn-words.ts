@@ -63,12 +63,6 @@ function priceOf(usage: Usage): string {
   return `$${dollars.toFixed(dollars < 0.01 ? 4 : 2)}`;
 }
 
-/** Why a turn ended in the queue; null: it did not. */
-export function replacedText({ replacedBy, state, sent }: Turn): string | null {
-  if (replacedBy !== null) return 'Edited or moved in the queue';
-  return state === 'cancelled' && sent === null ? 'Cancelled before it began' : null;
-}
-
 export type ToolState = 'running' | 'completed' | 'failed' | 'unknown';
 
 /** A tool without an outcome is running while its turn is. */

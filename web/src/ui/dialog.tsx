@@ -3,6 +3,7 @@ import { clsx } from 'clsx';
 import { X } from 'lucide-react';
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react';
 import { Button, IconButton } from './button.tsx';
+import { afterDialog } from './focus.ts';
 import { CliLine, ErrorNote } from './notes.tsx';
 import { isTouch } from './screen.ts';
 
@@ -36,6 +37,7 @@ export function Dialog({ open, onClose, title, children, shape = 'middle', class
         <Base.Popup
           ref={popup}
           initialFocus={focused}
+          finalFocus={afterDialog}
           className={clsx(
             'fixed z-40 flex flex-col overflow-hidden border border-line bg-raised shadow-2xl outline-none',
             SHAPES[shape],

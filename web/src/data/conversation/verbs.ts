@@ -29,7 +29,7 @@ export interface Verbs {
   exported(): Promise<Blob>;
   warm(agent: string | null): Promise<Receipt | null>;
   /** Edits, moves and drops queued turns. The queue is read again afterwards, also after an error. */
-  requeue(turns: readonly QueueTurn[]): Promise<void>;
+  requeue(turns: readonly QueueTurn[]): Promise<Awaited<ReturnType<Engine['requeue']>>>;
 }
 
 export function useVerbs(): Verbs {
@@ -88,7 +88,7 @@ function verbsOf(tl: ThroughlineClient, store: ReturnType<typeof useConversation
     warm: (agent) => engine.warm(id, agent === null ? {} : { agent }),
     async requeue(turns) {
       try {
-        await engine.requeue(id, turns, { requestId: crypto.randomUUID() });
+        return await engine.requeue(id, turns, { requestId: crypto.randomUUID() });
       } finally {
         await store.readQueue();
       }
