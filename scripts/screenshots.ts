@@ -86,7 +86,6 @@ const panel = (tab: string, shows: (content: Locator) => Locator) => async (page
     .waitFor();
 };
 const palette = async (page: Page) => {
-  await untilAnswerable(page);
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog', { name: 'Palette' }).getByRole('option').first().waitFor();
 };
@@ -129,7 +128,7 @@ const firstSteps = async (page: Page) => {
 };
 
 const VIEWS: Readonly<Record<string, View>> = {
-  'for-you': { path: () => '/', shows: text('Needs you'), act: untilAnswerable },
+  'for-you': { path: () => '/', shows: text('Needs you') },
   all: { path: () => '/all', shows: (page) => page.getByRole('link', { name: /Release notes/ }) },
   conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
   seam: { path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`, shows: seam },

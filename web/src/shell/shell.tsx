@@ -10,7 +10,6 @@ import { usePreference, writePreference } from '../data/preferences.ts';
 import { markSeen } from '../data/seen.ts';
 import { useKeepTasks } from '../data/tasks.ts';
 import { DEMO_SEAM, isDemo } from '../first-run/steps.ts';
-import { ForYou } from '../for-you/for-you.tsx';
 import { useNotifications } from '../for-you/notify.ts';
 import { titleOf } from '../for-you/sections.ts';
 import { useForYou } from '../for-you/use-for-you.ts';
@@ -28,6 +27,7 @@ import { useKeyboard } from './keyboard.ts';
 import { useApplyScheme } from './scheme.ts';
 
 const ConversationView = lazily(async () => (await import('../conversation/conversation-view.tsx')).ConversationView);
+const ForYou = lazily(async () => (await import('../for-you/for-you.tsx')).ForYou);
 const NewConversation = lazily(async () => (await import('../composer/new.tsx')).NewConversation);
 const Tasks = lazily(async () => (await import('../tasks/tasks.tsx')).Tasks);
 const PutAway = lazily(async () => (await import('../rail/put-away.tsx')).PutAway);
