@@ -1,6 +1,6 @@
 import { clsx } from 'clsx';
 import { Check, Minus, TriangleAlert, X } from 'lucide-react';
-import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { type ReactNode, Suspense, useRef, useState } from 'react';
 import type { Permission, PermissionOption } from 'throughline/client';
 import { writtenOut } from '../../../src/core/input/marks.ts';
 import { warningOf } from '../../../src/core/input/warning.ts';
@@ -14,9 +14,9 @@ import { ErrorNote } from '../ui/notes.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { At } from '../ui/time.tsx';
-import { type Asked, askedOf, headlineOf, INERT_MS, markableTexts, mayAnswer, type Press } from './asked.ts';
+import { type Asked, askedOf, headlineOf, markableTexts, mayAnswer, type Press } from './asked.ts';
 import { decisionOf } from './decision.ts';
-import { useLetters } from './letters.ts';
+import { useIsReady, useLetters, useShownAt } from './guard.ts';
 
 const AskedDiffs = lazily(async () => (await import('./diffs.tsx')).AskedDiffs, NewTexts);
 
@@ -333,25 +333,4 @@ export function DecisionLine({ permission, isLate = false }: { permission: Permi
       </span>
     </p>
   );
-}
-
-/** When the card last appeared at its position: it was rendered, it moved, or its tab became visible. */
-function useShownAt(movedAt: number): number {
-  const [shownAt, setShownAt] = useState(() => performance.now());
-  useEffect(() => {
-    const again = () => document.visibilityState === 'visible' && setShownAt(performance.now());
-    document.addEventListener('visibilitychange', again);
-    return () => document.removeEventListener('visibilitychange', again);
-  }, []);
-  return Math.max(shownAt, movedAt);
-}
-
-/** Only for the look of the buttons. Whether a press counts depends on when it began. */
-function useIsReady(shownAt: number): boolean {
-  const [readyFor, setReadyFor] = useState(-1);
-  useEffect(() => {
-    const timer = setTimeout(() => setReadyFor(shownAt), shownAt + INERT_MS - performance.now());
-    return () => clearTimeout(timer);
-  }, [shownAt]);
-  return readyFor === shownAt;
 }
