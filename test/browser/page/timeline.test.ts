@@ -423,11 +423,12 @@ server.test('a failed restore is shown with the ways to continue', async ({ open
   const page = await open(`/c/${(await conversation.get()).id}/seam/2`);
   const bar = seam(page, 2);
   await bar.getByText('No session could be given the history. Your prompt was not sent.').waitFor();
-  await bar.getByRole('button', { name: 'Try again' }).waitFor();
+  await bar.getByRole('button', { name: 'Send again' }).waitFor();
   await axe(page);
-  await bar.getByRole('button', { name: 'Send it even without proof' }).click();
+  await bar.getByRole('button', { name: 'Restore with…' }).click();
+  await page.getByRole('menuitem', { name: 'What fits, also without proof' }).click();
   await seam(page, 3).getByText('A new session was told the one turn.').waitFor();
-  await bar.getByRole('button', { name: 'Other agent' }).click();
+  await bar.getByRole('button', { name: 'Send with another agent' }).click();
   await page.getByRole('menuitem', { name: 'rotating' }).click();
   await seam(page, 4).getByText('rotating took over from forgetful and was told all 2 turns.').waitFor();
 });

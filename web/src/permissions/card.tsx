@@ -1,6 +1,6 @@
 import { clsx } from 'clsx';
 import { Check, Minus, TriangleAlert, X } from 'lucide-react';
-import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { type ReactNode, Suspense, useRef, useState } from 'react';
 import type { Permission, PermissionOption } from 'throughline/client';
 import { writtenOut } from '../../../src/core/input/marks.ts';
 import { warningOf } from '../../../src/core/input/warning.ts';
@@ -14,9 +14,9 @@ import { ErrorNote } from '../ui/notes.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { At } from '../ui/time.tsx';
-import { type Asked, askedOf, headlineOf, INERT_MS, markableTexts, mayAnswer, type Press } from './asked.ts';
+import { type Asked, askedOf, headlineOf, markableTexts, mayAnswer, type Press } from './asked.ts';
 import { decisionOf } from './decision.ts';
-import { useLetters } from './letters.ts';
+import { useIsReady, useLetters, useShownAt } from './guard.ts';
 
 const AskedDiffs = lazily(async () => (await import('./diffs.tsx')).AskedDiffs, NewTexts);
 
@@ -70,19 +70,7 @@ export function PermissionCard(props: PermissionCardProps) {
       data-question={permission.id}
       className="overflow-hidden rounded-lg border-[1.5px] border-look-fill bg-raised text-ui"
     >
-      <header className="flex flex-wrap items-center gap-x-2 gap-y-0.5 border-b border-look-line bg-look-soft px-3.5 py-1.5">
-        <NeedsGlyph />
-        <h3 className="min-w-0 flex-1 basis-56 text-said font-semibold wrap-anywhere">
-          {headline ?? <SafeText text={permission.title} as="code" />}
-        </h3>
-        <span className="flex flex-wrap items-center gap-x-2 text-facts text-muted tabular-nums max-sm:w-full max-sm:pl-5.5">
-          {where}
-          {place}
-        </span>
-      </header>
-      <p role="alert" className="sr-only">
-        {headline ?? writtenOut(permission.title, 'code')}
-      </p>
+      <Head words={headline ?? permission.title} isOwn={headline !== null} where={where} place={place} />
       <div className="space-y-2 px-3.5 pt-2.5 pb-3">
         <AskedView asked={asked} title={headline === null ? null : permission.title} />
         {warning !== null && (
@@ -108,6 +96,37 @@ export function PermissionCard(props: PermissionCardProps) {
         </div>
       )}
     </section>
+  );
+}
+
+/** `isOwn`: the words are ours, and not the agent's. */
+function Head({
+  words,
+  isOwn,
+  where,
+  place,
+}: {
+  words: string;
+  isOwn: boolean;
+  where: ReactNode;
+  place: string | null;
+}) {
+  return (
+    <>
+      <header className="flex flex-wrap items-center gap-x-2 gap-y-0.5 border-b border-look-line bg-look-soft px-3.5 py-1.5">
+        <NeedsGlyph />
+        <h3 className="min-w-0 flex-1 basis-56 text-said font-semibold wrap-anywhere">
+          {isOwn ? words : <SafeText text={words} as="code" />}
+        </h3>
+        <span className="flex flex-wrap items-center gap-x-2 text-facts text-muted tabular-nums max-sm:w-full max-sm:pl-5.5">
+          {where}
+          {place}
+        </span>
+      </header>
+      <p role="alert" className="sr-only">
+        {isOwn ? words : writtenOut(words, 'code')}
+      </p>
+    </>
   );
 }
 
@@ -181,11 +200,8 @@ function OptionRow({ permission, shownAt, sending, hasHeadline, isMarked, onAnsw
       onClick={() => answer(option)}
     >
       <SafeText text={hasHeadline ? wordsOf(option, offered) : option.name} as="words" />
-      {(option === refuse || option === allow) && (
-        <span aria-hidden className="pointer-coarse:hidden">
-          <Keys keys={option === refuse ? 'R' : 'A'} />
-        </span>
-      )}
+      {option === refuse && <Letter keys="R" />}
+      {option === allow && <Letter keys="A" />}
     </Button>
   );
   return (
@@ -199,6 +215,14 @@ function OptionRow({ permission, shownAt, sending, hasHeadline, isMarked, onAnsw
       {once.map(button)}
       {options.length === 0 && <p className="text-muted">The agent offers no options. Stop the turn to go on.</p>}
     </footer>
+  );
+}
+
+function Letter({ keys }: { keys: string }) {
+  return (
+    <span aria-hidden className="pointer-coarse:hidden">
+      <Keys keys={keys} />
+    </span>
   );
 }
 
@@ -309,25 +333,4 @@ export function DecisionLine({ permission, isLate = false }: { permission: Permi
       </span>
     </p>
   );
-}
-
-/** When the card last appeared at its position: it was rendered, it moved, or its tab became visible. */
-function useShownAt(movedAt: number): number {
-  const [shownAt, setShownAt] = useState(() => performance.now());
-  useEffect(() => {
-    const again = () => document.visibilityState === 'visible' && setShownAt(performance.now());
-    document.addEventListener('visibilitychange', again);
-    return () => document.removeEventListener('visibilitychange', again);
-  }, []);
-  return Math.max(shownAt, movedAt);
-}
-
-/** Only for the look of the buttons. Whether a press counts depends on when it began. */
-function useIsReady(shownAt: number): boolean {
-  const [readyFor, setReadyFor] = useState(-1);
-  useEffect(() => {
-    const timer = setTimeout(() => setReadyFor(shownAt), shownAt + INERT_MS - performance.now());
-    return () => clearTimeout(timer);
-  }, [shownAt]);
-  return readyFor === shownAt;
 }

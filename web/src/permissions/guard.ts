@@ -1,4 +1,7 @@
-import { type RefObject, useEffect, useRef } from 'react';
+import { type RefObject, useEffect, useRef, useState } from 'react';
+import { INERT_MS } from './asked.ts';
+
+/* Against answers by accident: cards that have just appeared or moved, and keys of somebody who types. */
 
 /** A letter answers if no other key follows within this time: who begins to type a word must not approve anything. */
 const ALONE_MS = 300;
@@ -40,4 +43,25 @@ export function useLetters(part: RefObject<HTMLElement | null>, answers: Answers
     };
   }, [part]);
   return () => isTyped.current;
+}
+
+/** When the card last appeared at its position: it was rendered, it moved, or its tab became visible. */
+export function useShownAt(movedAt: number): number {
+  const [shownAt, setShownAt] = useState(() => performance.now());
+  useEffect(() => {
+    const again = () => document.visibilityState === 'visible' && setShownAt(performance.now());
+    document.addEventListener('visibilitychange', again);
+    return () => document.removeEventListener('visibilitychange', again);
+  }, []);
+  return Math.max(shownAt, movedAt);
+}
+
+/** Only for the look of the buttons. Whether a press counts depends on when it began. */
+export function useIsReady(shownAt: number): boolean {
+  const [readyFor, setReadyFor] = useState(-1);
+  useEffect(() => {
+    const timer = setTimeout(() => setReadyFor(shownAt), shownAt + INERT_MS - performance.now());
+    return () => clearTimeout(timer);
+  }, [shownAt]);
+  return readyFor === shownAt;
 }
