@@ -290,7 +290,11 @@ async function readCall(
     parts.newLink(grantBy({ ...principal, serverOwner: parts.keeper.owner }, asked));
   const { insight = null } = parts;
   const ours = { engine, tasks, board: tasks ?? null, tracker, streams, newLink, health, insight };
-  const who = { principal, isOperator: isOperator(principal, parts.keeper.owner), command: parts.command ?? 'throughline' };
+  const who = {
+    principal,
+    isOperator: isOperator(principal, parts.keeper.owner),
+    command: parts.command ?? 'throughline',
+  };
   return { ...request, ...ours, ...who, waiting, lastEventId };
 }
 
