@@ -4,6 +4,7 @@ import { Link } from 'wouter';
 import { useList } from '../data/list.ts';
 import { markSeen } from '../data/seen.ts';
 import { useMay } from '../data/session.ts';
+import { useChangedAt } from '../permissions/changed-at.ts';
 import { projectAt, projectOf } from '../rail/groups.ts';
 import { useActions } from '../shell/actions.ts';
 import { TaskTries, triesText } from '../tasks/task-marks.tsx';
@@ -75,13 +76,6 @@ export function ForYou() {
       </div>
     </div>
   );
-}
-
-/** When `key` last changed, in the time of `performance.now()`. */
-function useChangedAt(key: string): number {
-  const [last, setLast] = useState({ key, at: 0 });
-  if (last.key !== key) setLast({ key, at: performance.now() });
-  return last.at;
 }
 
 /** J and K move the focus, so Enter opens; E puts aside. */

@@ -4,7 +4,7 @@ import { isObject } from '../../../src/core/turn/content.ts';
 import { useConversation, useConversationStore, useDecisions } from '../data/conversation/use-conversation.ts';
 import { SafeText } from '../ui/safe-text.tsx';
 import { DecisionLine, PermissionCard } from './card.tsx';
-import { useChangedAt } from './cards.tsx';
+import { useChangedAt } from './changed-at.ts';
 import { Noticed } from './hint.tsx';
 
 /** The decisions about a tool of a turn, to be shown below it. */

@@ -66,7 +66,8 @@ test('a question is asked until the answer is valid', async () => {
   const { input, answer, shown } = asking();
   input.write('perhaps\nallow\n');
   expect(await answer).toBe('a');
-  expect(shown()).toContain('The agent asks: write notes');
+  expect(shown()).toContain('The agent asks: write [U+001B · control character][2Jnotes');
+  expect(shown()).toContain('U+001B can hide what stands before it.');
   expect(shown()).toContain('"perhaps" is not one of the answers.');
 });
 
