@@ -12,14 +12,17 @@ const { isOld, sentence } = require('./versions.js');
 const source = join(__dirname, '..', 'src', 'main.ts');
 const isCheckout = existsSync(source);
 
-if (isCheckout && !existsSync(join(__dirname, '..', 'node_modules'))) {
-  fail(
-    'Nothing is installed in this checkout yet. Run "npm start" in it: it installs everything and starts a server. Then run this again.',
-  );
-} else if (!isOld) start();
+// What npm writes last: a folder without it was left by an installation that was cut off.
+const isInstalled = !isCheckout || existsSync(join(__dirname, '..', 'node_modules', '.package-lock.json'));
+const INSTALL = 'Run "npm start" in it: it installs everything and starts a server. Then run this again.';
+
+if (!isInstalled) fail(`Nothing is installed in this checkout yet. ${INSTALL}`);
+else if (!isOld) start();
 else if (!require('./other-node.js').goOver()) {
   fail(
-    `${sentence} Install a newer Node, or run "npm install node@24" where Throughline is installed: the command then uses that one.`,
+    isCheckout
+      ? `${sentence} This checkout lacks the newer Node that npm installs. ${INSTALL}`
+      : `${sentence} Install a newer Node, or run "npm install node@24" where Throughline is installed: the command then uses that one.`,
   );
 }
 

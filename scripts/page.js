@@ -34,7 +34,7 @@ const IN_STYLES = ['tailwindcss'];
 
 /** Compressed copies, as the server looks for them (src/faces/http/pages/page.ts). */
 const COMPRESSED = { '.br': promisify(brotliCompress), '.gz': promisify(gzip) };
-const COMPRESSIBLE = /\.(js|css|svg|json)$/;
+const COMPRESSIBLE = /\.(js|css|svg|json|webmanifest)$/;
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const watching = process.argv.includes('--watch');

@@ -49,6 +49,8 @@ interface Data {
   readonly deploy: string;
   readonly stranded: string;
   readonly unrestored: string;
+  readonly loss: string;
+  readonly part: string;
   readonly changed: string;
 }
 
@@ -63,17 +65,27 @@ interface View {
 const text = (words: string | RegExp) => (page: Page) => page.getByRole('main').getByText(words).first();
 const seam = (page: Page) => page.getByRole('region', { name: `Seam before turn ${RELEASE.length + 2}` });
 /** The buttons of a permission are disabled for a moment. */
-const untilAnswerable = (page: Page) => page.getByRole('button', { name: 'Allow' }).click({ trial: true });
+const untilAnswerable = (page: Page) =>
+  page
+    .getByRole('button', { name: /^Allow/ })
+    .first()
+    .click({ trial: true });
 /** Opens a tab of the panel. Its content is loaded when it is first shown, so `shows` is waited for. */
 const panel = (tab: string, shows: (content: Locator) => Locator) => async (page: Page) => {
-  await page.getByRole('button', { name: 'Show the panel' }).click();
-  await page.getByRole('tab', { name: tab }).click();
+  const show = page.getByRole('button', { name: 'Show the panel' });
+  if (await show.isVisible()) await show.click();
+  else if ((await page.getByRole('tab').count()) === 0) {
+    await page.getByRole('button', { name: 'Conversation actions' }).click();
+    await page.getByRole('menuitem', { name: 'Show the panel' }).click();
+  }
+  const isMore = ['Usage', 'Raw'].includes(tab);
+  if (isMore) await page.getByRole('button', { name: 'More about the conversation' }).click();
+  await page.getByRole(isMore ? 'menuitem' : 'tab', { name: tab }).click();
   await shows(page.getByRole('tabpanel', { name: tab }))
     .first()
     .waitFor();
 };
 const palette = async (page: Page) => {
-  await untilAnswerable(page);
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog', { name: 'Palette' }).getByRole('option').first().waitFor();
 };
@@ -93,16 +105,17 @@ const press = (name: string | RegExp, shows: (page: Page) => Locator) => async (
 };
 /** What a session was told, with the end of the turn before it. */
 const told = async (page: Page) => {
-  await press(/^Show the exact text/, () => page.getByText(/^sha256/))(page);
+  await page.getByText('is the one on record').waitFor();
   await seam(page).evaluate((bar) => {
     bar.scrollIntoView({ block: 'start' });
     bar.closest('[role=log]')?.scrollBy(0, -110);
   });
 };
-/** On a phone, the list and its search are behind a button. */
+/** On a phone, the list and its search are a view of their own. */
 const searched = async (page: Page) => {
-  const list = page.getByRole('button', { name: 'Conversations' });
+  const list = page.getByRole('link', { name: 'All', exact: true });
   if (await list.isVisible()) await list.click();
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('textbox', { name: 'Search all conversations' }).fill('notes');
   await page.getByRole('list', { name: 'Search results' }).getByRole('link').first().waitFor();
 };
@@ -115,14 +128,17 @@ const firstSteps = async (page: Page) => {
 };
 
 const VIEWS: Readonly<Record<string, View>> = {
-  inbox: { path: () => '/', shows: text('Idle'), act: untilAnswerable },
+  'for-you': { path: () => '/', shows: text('Needs you') },
+  all: { path: () => '/all', shows: (page) => page.getByRole('link', { name: /Release notes/ }) },
   conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
   seam: { path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`, shows: seam },
-  lineage: {
+  sessions: {
     path: ({ release }) => `/c/${release}`,
     shows: seam,
-    act: panel('Lineage', (content) => content.getByRole('button')),
+    act: panel('Sessions', (content) => content.getByRole('button')),
   },
+  loss: { path: ({ loss }) => `/c/${loss}/seam/401`, shows: text('did not fit') },
+  part: { path: ({ part }) => `/c/${part}`, shows: text('oldest did not fit') },
   usage: {
     path: ({ release }) => `/c/${release}`,
     shows: seam,
@@ -132,7 +148,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   task: { path: ({ task }) => `/tasks/${task}`, shows: text('Write the release notes') },
   health: { path: () => '/health', shows: text('scripted') },
   'first-run': { path: ({ demo }) => `/c/${demo}`, shows: (page) => page.getByRole('region', { name: 'First steps' }) },
-  palette: { path: () => '/', shows: text('Idle'), act: palette },
+  palette: { path: () => '/', shows: text('Needs you'), act: palette },
   new: { path: () => '/new', shows: text('New conversation') },
   compare: { path: ({ release }) => `/c/${release}/compare`, shows: text('Tokens in / out') },
   permission: { path: ({ deploy }) => `/c/${deploy}`, shows: text(/npm run migrate/), act: untilAnswerable },
@@ -140,7 +156,7 @@ const VIEWS: Readonly<Record<string, View>> = {
     path: ({ stranded }) => `/c/${stranded}`,
     shows: (page) => page.getByRole('region', { name: 'Stranded' }),
   },
-  keys: { path: () => '/', shows: text('Idle'), act: dialog('?') },
+  keys: { path: () => '/', shows: text('Needs you'), act: dialog('?') },
   options: {
     path: () => '/new',
     shows: text('New conversation'),
@@ -164,7 +180,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   },
   search: {
     path: () => '/',
-    shows: text('Idle'),
+    shows: text('Needs you'),
     act: searched,
   },
   'failed-restore': {
@@ -304,13 +320,39 @@ async function prepare(url: string): Promise<Data> {
   await unrestored.ask('/say Three keys have not been used this year.');
   await unrestored.kill();
   await unrestored.ask('Which ones?', { restore: { rung: 'resume' } }).catch(() => {});
+  const loss = await lose(tl, 'arm64', 400, { budgetTokens: 569 });
+  const part = await lose(tl, 'notes-of-a-year', 30, { budgetTokens: null, lastTurns: 26 });
   const task = await addTasks(tl.tasks);
   await leaveStranded();
   const stranded = await tl.conversation('budget').get();
   const demo = await tl.conversation('demo').get();
   const deploy = await tl.conversation('deploy').get();
-  const ids = { demo: demo.id, deploy: deploy.id, stranded: stranded.id, changed: (await invoice.get()).id };
+  const ids = {
+    loss,
+    part,
+    demo: demo.id,
+    deploy: deploy.id,
+    stranded: stranded.id,
+    changed: (await invoice.get()).id,
+  };
   return { ...ids, unrestored: (await unrestored.get()).id, release: (await release.get()).id, task };
+}
+
+/** A long conversation that was brought in, of which a new session was told only the end. */
+async function lose(
+  tl: Awaited<ReturnType<typeof connect>>,
+  key: string,
+  turns: number,
+  restore: { budgetTokens: number | null; lastTurns?: number },
+) {
+  const said = Array.from({ length: turns }, (_, index) => [
+    { role: 'user' as const, content: `Does workflow ${index + 1} build on both architectures?` },
+    { role: 'assistant' as const, content: `Workflow ${index + 1} builds on both, after its cache was split.` },
+  ]);
+  const chat = await tl.import(said.flat(), { key, agent: 'forgetful' });
+  await chat.rename(key === 'arm64' ? 'Move CI to arm64 runners' : 'Notes of a year');
+  await chat.ask('/say Two are left.', { restore });
+  return (await chat.get()).id;
 }
 
 /** Adds tasks in several states. Returns the id of one whose gate failed twice and then passed. */

@@ -7,6 +7,7 @@ import {
   accessSync,
   chmodSync,
   constants,
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -37,11 +38,12 @@ export function folderOf(file, { THROUGHLINE_TEST_DISK: disk = tmpdir(), THROUGH
 /** @returns {(() => void) | undefined} the clean-up after the tests */
 export default function setup() {
   process.env.THROUGHLINE_TEST_DISK = tmpdir();
+  // First: what a killed run has left may fill all the room.
+  if (existsSync(MEMORY)) removeLeft();
   if (!hasRoom()) return undefined;
-  removeLeft();
   const folder = join(MEMORY, `tl-${process.pid}`);
   mkdirSync(folder);
-  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+  const remove = () => removeFolder(folder);
   if (!mayRunPrograms(folder)) {
     remove();
     return undefined;
@@ -71,24 +73,25 @@ function mayRunPrograms(folder) {
 }
 
 /** Removes the folders of killed test runs of this user. In one of another user, a folder could become a link while it is removed. */
-function removeLeft() {
-  for (const name of readdirSync(MEMORY)) {
+export function removeLeft(memory = MEMORY) {
+  for (const name of readdirSync(memory)) {
     const pid = Number(NAME.exec(name)?.[1]);
-    const folder = join(MEMORY, name);
+    const folder = join(memory, name);
     const isOurs = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
-    if (pid <= 0 || !isOurs || isRunning(pid)) continue;
-    unmountBelow(folder);
-    rmSync(folder, { recursive: true, force: true });
+    if (pid > 0 && isOurs && !isRunning(pid)) removeFolder(folder);
   }
 }
 
-/** A test of a full disk that was killed leaves its disk, a small file system in memory. @param {string} folder */
-function unmountBelow(folder) {
-  const mounted = readFileSync('/proc/mounts', 'utf8')
-    .split('\n')
-    .map((line) => line.split(' ')[1] ?? '')
-    .filter((path) => path.startsWith(`${folder}/`));
-  for (const path of mounted) spawnSync('umount', [path]);
+/** A test that was killed may have left a disk mounted there, which only root can have done. @param {string} folder */
+function removeFolder(folder) {
+  for (const path of mountedBelow(folder)) spawnSync('umount', ['-l', path]);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+}
+
+/** @param {string} folder */
+function mountedBelow(folder) {
+  const mounts = existsSync('/proc/mounts') ? readFileSync('/proc/mounts', 'utf8').split('\n') : [];
+  return mounts.map((line) => line.split(' ')[1] ?? '').filter((path) => path.startsWith(`${folder}/`));
 }
 
 /** @param {number} pid */

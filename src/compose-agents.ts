@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { KeptAnnouncements } from './agents/shared/announcements.ts';
 import { withCredentials } from './agents/shared/credentials.ts';
 import { absoluteSources, credentialsOf, environmentFor } from './compose-credentials.ts';
 import { composeSandboxes } from './compose-sandboxes.ts';
@@ -24,12 +25,14 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
   const { settings, home } = setup;
   const isSet = Object.keys(settings.agents).length > 0;
   const make = async (name: string, value: AgentSettings) => {
+    if (value.wrong !== undefined) throw value.wrong;
     const credentials = credentialsOf(name, value.credentials, { base: setup.base, given: more.credentials });
     const agent = await MAKE_AGENT[value.adapter](name, value, { ...setup, ours: environmentFor(credentials) });
     return credentials === null ? agent : withCredentials(agent, credentials);
   };
   const whenNeeded = (name: string, value: AgentSettings) =>
     configured(
+      home,
       value,
       whenUsed(name, () => make(name, value)),
     );
@@ -41,7 +44,7 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
       if (setup.file === null || !hasCode(wrong, 'invalid')) throw wrong;
       return whenUsed(name, () => Promise.reject(wrong));
     });
-    agents.set(name, configured(value, await agent));
+    agents.set(name, configured(home, value, await agent));
   }
   const [onlyAgent = null] = isSet && agents.size === 1 ? agents.keys() : [];
   for (const [name, value] of Object.entries(more.agents ?? {})) {
@@ -125,8 +128,9 @@ class FoundAgents implements ReadonlyMap<string, ConfiguredAgent> {
   }
 }
 
-function configured({ adapter, limits }: AgentSettings, agent: Agent): ConfiguredAgent {
-  return limits === undefined ? { agent, adapter } : { agent, adapter, times: limits };
+function configured(home: string, { adapter, limits }: AgentSettings, agent: Agent): ConfiguredAgent {
+  const announcements = new KeptAnnouncements(acpFolders(home).memory, agent.name);
+  return { agent, adapter, announcements, ...(limits && { times: limits }) };
 }
 
 /** `ours`: the part of our environment that agents may have. */
@@ -185,7 +189,7 @@ export function installedClaude(home: string): string {
   return join(home, 'agents', 'claude');
 }
 
-/** Where agents that speak the Agent Client Protocol are installed, and where we keep what we found out about them. */
+/** Where agents that speak the Agent Client Protocol are installed, and where we keep what we found out about any agent. */
 function acpFolders(home: string) {
   return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
 }
@@ -268,9 +272,10 @@ export async function sessionsOfAgent(options: SetupOptions, name: string, cwd: 
 /** The agents of the settings by name, with absolute paths. */
 export function agentsInSettings(options: SetupOptions): Record<string, AgentSettings> {
   const setup = readSetup(options);
-  const absolute = ({ credentials, ...given }: AgentSettings) => ({
+  const absolute = ({ credentials, wrong, ...given }: AgentSettings) => ({
     ...{ adapter: given.adapter, ...programSettings(given, setup) },
     ...(credentials && { credentials: absoluteSources(credentials, setup.base) }),
+    ...(wrong && { wrong: inFile(setup.file, wrong) }),
   });
   return Object.fromEntries(Object.entries(setup.settings.agents).map(([name, given]) => [name, absolute(given)]));
 }

@@ -305,7 +305,7 @@ async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<
     await using sandbox = await sandboxes.probe();
     return canReopen(await agent.traits(sandbox));
   } catch (error) {
-    if (hasCode(error, 'agent_unavailable', 'storage_readonly', 'storage_full')) return null;
+    if (hasCode(error, 'agent_unavailable', 'signed_out', 'storage_readonly', 'storage_full')) return null;
     throw error;
   }
 }

@@ -116,6 +116,7 @@ export async function demoOfServer(where: { home: string; config: string | undef
 async function claudeOf(where: { home: string | undefined; config: string | undefined }) {
   const agents = agentsInSettings(given(where));
   const set = [agents.claude, ...Object.values(agents)].find((agent) => agent?.adapter.startsWith('claude-'));
+  if (set?.wrong !== undefined) throw set.wrong;
   if (set !== undefined) {
     const { adapter, package: folder, command, env, model, credentials } = set;
     return {

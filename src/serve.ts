@@ -47,7 +47,7 @@ const COMPILED_MS = 1_000;
  * interrupt them.
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
-  const { config, store, host, port, publicUrl, trustProxy, allowOrigins } = request;
+  const { config, store, command, host, port, publicUrl, trustProxy, allowOrigins } = request;
   const home = dataHome(request.home);
   const at = files.serverFiles(home);
   files.readToken(at);
@@ -84,7 +84,7 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   };
   const reached = { host, socket: at.socket, trustProxy, allowOrigins, accepts: ACCEPTS, ...given({ publicUrl }) };
   const server = await onFreePort(port, (chosen) =>
-    startServer({ ...served, ...reached, port: chosen, token, log, metrics, health, version }),
+    startServer({ ...served, ...reached, port: chosen, token, log, metrics, health, version, command }),
   );
   starting.defer(() => server.close());
   setTimeout(flushCompileCache, COMPILED_MS).unref();

@@ -1,4 +1,5 @@
-import { globSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,8 +13,10 @@ import {
   PARTS,
   vitestArguments,
 } from '../scripts/test-areas.js';
-import { folderOf } from '../scripts/test-folder.js';
+import { folderOf, removeLeft } from '../scripts/test-folder.js';
 import { partsOf, tableOf } from '../scripts/test-parts.js';
+import { mountSmall, NO_SMALL_DISK } from './faults/full-disk/small-disk.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const root = join(import.meta.dirname, '..');
 const files = globSync('{src,web/src,test}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
@@ -102,4 +105,16 @@ test('temporary folders are in memory if there is room, and those of isolated pr
   expect(folderOf('test/contracts/sandbox/bubblewrap.test.ts', both)).toBe('/tmp');
   expect(folderOf('test/e2e/backup.test.ts', { THROUGHLINE_TEST_DISK: '/tmp' })).toBe('/tmp');
   expect(tmpdir()).toBe(folderOf('test/areas.test.ts', process.env));
+});
+
+test('what a killed run has left is removed, also if a test of it had mounted a disk there', (context) => {
+  const memory = temporaryFolder();
+  const left = join(memory, `tl-${spawnSync('true').pid}`);
+  const disk = join(left, 'throughline-test-a/disk');
+  if (!mountSmall(disk, 1)) context.skip(NO_SMALL_DISK);
+  writeFileSync(join(disk, 'file'), 'a');
+  const running = `tl-${process.pid}`;
+  writeFileSync(join(memory, running), '');
+  removeLeft(memory);
+  expect(readdirSync(memory)).toEqual([running]);
 });

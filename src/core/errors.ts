@@ -15,6 +15,7 @@ export const ERROR_CODES = [
   'log_changed', // the event to continue after is not in this log: data was lost, or restored from a backup
   'refused', // what the caller explicitly asked for cannot be done
   'agent_unavailable', // the agent's program is missing or does not start
+  'signed_out', // the agent's sign-in is missing or has expired: a person has to sign in
   'agent_failed', // the agent reported an error
   'agent_died', // the agent's process ended in the middle of a turn
   'too_large', // more than can be sent or returned at once; ask for less, or in pages

@@ -4,7 +4,7 @@ import { shown } from './input/arguments.ts';
 import type { LostEvents } from './loss.ts';
 import type { Receipt, RestoreProgress, RestoreStarted, Tried } from './restore/receipt.ts';
 import type { SessionOrigin, SessionState } from './restore/session.ts';
-import type { PermissionOption } from './turn/permission.ts';
+import type { AnsweredFrom, PermissionOption } from './turn/permission.ts';
 import type { Sent, TurnEnd } from './turn/turn.ts';
 import type { Update } from './turn/update.ts';
 import type { Usage } from './turn/usage.ts';
@@ -77,7 +77,7 @@ export interface EventPayloads {
   'sandbox.rested': { id: string; name: string | null; reason: string };
   'sandbox.destroyed': { id: string; name: string | null; reason: string };
   'permission.asked': { id: string; title: string; toolCall: unknown; options: readonly PermissionOption[] };
-  'permission.answered': { id: string; optionId: string; by: string };
+  'permission.answered': { id: string; optionId: string; by: string; from?: AnsweredFrom };
   /** Nobody could answer, or nobody did in time. */
   'permission.denied': { id: string; reason: string };
   /** Its attempt ended before anybody answered. */

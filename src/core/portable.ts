@@ -8,6 +8,7 @@ import { parseRestore, type RestoreOverride } from './restore/restore-settings.t
 import { SESSION_ORIGINS } from './restore/session.ts';
 import { isObject, parseSaid } from './turn/content.ts';
 import type { TurnRecord } from './turn/record.ts';
+import { isRecordedDiff } from './turn/reported-diff.ts';
 import { TURN_ENDS } from './turn/turn.ts';
 import { NO_USAGE, OPTIONAL_COUNTS } from './turn/usage.ts';
 
@@ -150,7 +151,8 @@ function isPart(part: unknown): boolean {
   const texts = typeof part.id === 'string' && typeof part.name === 'string' && typeof part.kind === 'string';
   const known = part.status === 'completed' || part.status === 'failed' || part.status === 'unknown';
   const timed = part.ms === undefined || (Number.isSafeInteger(part.ms) && isAmount(part.ms, LAST_TIME));
-  return texts && known && timed && textOrNull(part.target) && textOrNull(part.output);
+  const changed = part.diffs === undefined || (Array.isArray(part.diffs) && part.diffs.every(isRecordedDiff));
+  return texts && known && timed && changed && textOrNull(part.target) && textOrNull(part.output);
 }
 
 function checkSession(session: unknown, head: number): void {

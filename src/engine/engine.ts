@@ -24,6 +24,7 @@ import {
   checkRange,
   checkText,
   checkTurnNumber,
+  checkTurnSpan,
   given,
 } from '../core/input/arguments.ts';
 import { type Actor, actor, checkAgent, checkName } from '../core/input/names.ts';
@@ -35,7 +36,7 @@ import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/p
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseTurnRestore, type TurnRestore } from '../core/restore/restore-settings.ts';
 import { isWorktree } from '../core/sandbox/sandbox-id.ts';
-import type { Permission } from '../core/turn/permission.ts';
+import { checkAnsweredFrom, type Permission } from '../core/turn/permission.ts';
 import { type Hindrance, NO_HINDRANCE, runsAt } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type { EngineSandboxes } from '../ports/engine/sandboxes.ts';
@@ -54,6 +55,7 @@ import type {
   ListOptions,
   PendingPage,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   QueuePage,
   QueueTurn,
@@ -424,10 +426,11 @@ class EmbeddedEngine implements Engine {
     return toPublicPermission(await this.#refreshedPermission(id));
   }
 
-  async permissions({ conversation, turn, open, after, limit }: PermissionFilter = {}) {
+  async permissions({ conversation, turn, fromTurn, toTurn, open, after, limit }: PermissionFilter = {}) {
+    const turns = checkTurnSpan({ conversation, fromTurn, toTurn });
     const id = conversation === undefined ? undefined : (await this.#find(conversation)).id;
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
-    const filter = given({ conversation: id, turn, open });
+    const filter = given({ conversation: id, turn, turns, open });
     // If the process that asked is dead, its question is withdrawn.
     const { found } = await this.#refreshedPage(
       () => this.#store.permissions(this.owner, filter, page),
@@ -436,9 +439,10 @@ class EmbeddedEngine implements Engine {
     return found.map(toPublicPermission);
   }
 
-  async answer(permission: string, optionId: string) {
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}) {
+    const from = checkAnsweredFrom(options.from);
     await this.#refreshedPermission(permission);
-    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by));
+    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by, from));
   }
 
   // ── copies, search, the rest ──

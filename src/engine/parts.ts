@@ -7,7 +7,7 @@ import type { RestoreSettings } from '../core/restore/restore-settings.ts';
 import { EXEC_MS } from '../core/sandbox/sandbox.ts';
 import { NO_PLACE_SETTINGS, type PlaceSettings } from '../core/sandbox/sandbox-settings.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
-import type { Agent } from '../ports/agent.ts';
+import type { Agent, Announcements } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Health } from '../ports/health.ts';
 import type { Processes } from '../ports/processes.ts';
@@ -38,6 +38,8 @@ export interface EngineParts {
 export interface ConfiguredAgent {
   readonly agent: Agent;
   readonly adapter: string;
+  /** Left out: they are not kept. */
+  readonly announcements?: Announcements;
   /** Left out: those of the settings. */
   readonly times?: TimeOverride;
 }

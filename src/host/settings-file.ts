@@ -2,7 +2,13 @@ import { closeSync, fstatSync, lstatSync, openSync, readFileSync, type Stats, st
 import { join, resolve } from 'node:path';
 import { ThroughlineError, unreadable } from '../core/errors.ts';
 import { checkText } from '../core/input/arguments.ts';
-import { parseSettings, parseStoreAddress, type Settings, withoutPassword } from '../core/input/settings.ts';
+import {
+  parseSettings,
+  parseSettingsOfFile,
+  parseStoreAddress,
+  type Settings,
+  withoutPassword,
+} from '../core/input/settings.ts';
 import { dataHome, LONGEST_PATH } from './data-home.ts';
 
 const NAME = 'throughline.config.json';
@@ -106,7 +112,7 @@ function readSettings(home: string, named?: string): Read {
     if (text === null) continue;
     const value = parseJson(text, file);
     try {
-      return { settings: parseSettings(value), base: resolve(file, '..'), file };
+      return { settings: parseSettingsOfFile(value), base: resolve(file, '..'), file };
     } catch (error) {
       throw inFile(file, error);
     }
@@ -115,7 +121,7 @@ function readSettings(home: string, named?: string): Read {
 }
 
 /** The error, with the file that the wrong setting is in; null: it is in none. */
-export function inFile(file: string | null, error: unknown): unknown {
+export function inFile<E>(file: string | null, error: E): E | ThroughlineError {
   if (file === null || !(error instanceof ThroughlineError) || error.code !== 'invalid') return error;
   const hint = `The settings file is ${file}. ${error.hint ?? ''}`.trimEnd();
   return new ThroughlineError('invalid', error.message, { hint, cause: error });

@@ -87,7 +87,7 @@ export class Answerer {
     const answer = await this.#answer(question, { signal });
     if (answer === null || answer === undefined) return;
     const option = optionOf(question, answer);
-    if (!signal.aborted) await retryWhileAway(() => this.#engine.answer(id, option), signal);
+    if (!signal.aborted) await retryWhileAway(() => this.#engine.answer(id, option, { from: 'program' }), signal);
   }
 
   async #failed({ turnId }: PublicEvent, error: unknown): Promise<void> {

@@ -20,6 +20,7 @@ import type {
   ImportOptions,
   ListOptions,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   SearchHit,
   TurnAnswer,
@@ -67,6 +68,8 @@ const LIST_OPTIONS: OptionNames<ListOptions> = {
 const PERMISSION_FILTER: OptionNames<PermissionFilter> = {
   conversation: true,
   turn: true,
+  fromTurn: true,
+  toTurn: true,
   open: true,
   after: true,
   limit: true,
@@ -217,9 +220,10 @@ export class ThroughlineClient {
     return this.engine.permissions(filter);
   }
 
-  /** Answers a question of an agent with the id of one of its options. The first answer wins. */
-  answer(permission: string, optionId: string): Promise<PublicPermission> {
-    return this.engine.answer(permission, optionId);
+  /** Answers a question of an agent with the id of one of its options. The first answer wins; `from` is shown with it. */
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}): Promise<PublicPermission> {
+    checkOptions(options, { from: true }, 'answer()');
+    return this.engine.answer(permission, optionId, options);
   }
 
   /** The answer of a turn by its id, whatever its conversation. Throws `conflict` when it has not ended. */

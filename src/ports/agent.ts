@@ -19,7 +19,8 @@ export interface Agent {
   readonly name: string;
   /**
    * Probes the agent once for each `host` of sandboxes, and keeps the result. An aborted signal ends the probe, unless another caller waits
-   * for it. The window is that of `model`; left out: of the one that it uses without a choice. Throws `agent_unavailable` with what to do.
+   * for it. The window is that of `model`; left out: of the one that it uses without a choice. Throws `agent_unavailable` or
+   * `signed_out` with what to do.
    */
   traits(sandbox: OpenSandbox, signal?: AbortSignal, model?: string): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
@@ -46,8 +47,8 @@ export interface Agent {
    */
   program?(sandbox: OpenSandbox): Promise<ProgramStart | null>;
   /**
-   * Opens a session. A refusal of the agent is returned, not thrown; throws only `agent_unavailable`. An aborted signal ends what was
-   * started.
+   * Opens a session. A refusal of the agent is returned, not thrown; throws only `agent_unavailable`, or `signed_out` when a person has
+   * to sign in first. An aborted signal ends what was started.
    */
   open(request: OpenRequest): Promise<Opened>;
   /**
@@ -68,6 +69,14 @@ export interface Agent {
    * agent's process was ended. Null: the storage cannot be read.
    */
   tail(sessionId: string, sent: SentPrompt, sandbox: OpenSandbox): Promise<Tail | null>;
+}
+
+/** What an agent has announced of its models, modes and options, in any conversation. Kept for later processes. */
+export interface Announcements {
+  /** Keeps an update if it is such an announcement. Never throws. */
+  see(update: Update): void;
+  /** The last announcement of each kind; empty: none is known. */
+  last(): readonly Update[];
 }
 
 /** The arguments for `sandbox.spawn`. */
@@ -241,7 +250,7 @@ type TurnOutcome =
   /** The agent reported that it failed, and its stream was read to the end. */
   | {
       readonly kind: 'failed';
-      readonly code: 'agent_failed' | 'too_long' | 'session_locked' | 'permission_denied';
+      readonly code: 'agent_failed' | 'signed_out' | 'too_long' | 'session_locked' | 'permission_denied';
       readonly message: string;
       /** What to do about it; left out: not known. */
       readonly hint?: string;

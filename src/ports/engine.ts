@@ -15,9 +15,10 @@ import type { RestoreOverride, TurnRestore } from '../core/restore/restore-setti
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { Choices, ChoicesChange } from '../core/turn/choices.ts';
 import type { Prompt } from '../core/turn/content.ts';
-import type { Denial } from '../core/turn/permission.ts';
+import type { AnsweredFrom, Denial } from '../core/turn/permission.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
+import type { Update } from '../core/turn/update.ts';
 import type { Login } from './agent.ts';
 import type { EngineSandboxes } from './engine/sandboxes.ts';
 import type { Requeued } from './store/turns.ts';
@@ -192,7 +193,11 @@ export interface Engine {
   permission(id: string): Promise<PublicPermission>;
   /** Oldest first, a page of 100 or of `limit`; `after` is the id of the last one of the previous page. */
   permissions(filter?: PermissionFilter): Promise<PublicPermission[]>;
-  answer(permission: string, optionId: string): Promise<PublicPermission>;
+  /**
+   * The first answer wins, and is recorded with who gave it and when. `conflict`: another one counted, and the message says which and whose;
+   * or nobody waits for it any more.
+   */
+  answer(permission: string, optionId: string, options?: PermissionAnswer): Promise<PublicPermission>;
 
   /** Copies the history up to a turn into a new conversation. */
   fork(conversation: string, options?: ForkOptions): Promise<PublicConversation>;
@@ -258,10 +263,19 @@ export interface ToldOptions extends Bounded {
   readonly attempt?: number | undefined;
 }
 
+export interface PermissionAnswer {
+  /** From where it is given, to be shown with it: `page`, `phone`, `command_line` or `program`. Left out: not told. */
+  readonly from?: AnsweredFrom | undefined;
+}
+
 export interface PermissionFilter {
   readonly conversation?: string | undefined;
   /** Only those of this turn. */
   readonly turn?: string | undefined;
+  /** Only those of the turns of this conversation from this number on. Needs `conversation`. */
+  readonly fromTurn?: number | undefined;
+  /** Only those of the turns up to this number. Needs `conversation`. */
+  readonly toTurn?: number | undefined;
   /** Only those that wait for an answer, or only the others. */
   readonly open?: boolean | undefined;
   readonly after?: string | undefined;
@@ -533,4 +547,9 @@ export interface AgentInfo {
   readonly problem: string | null;
   /** Null: `login` was not asked for, or the agent needs no login. */
   readonly login: Login | null;
+  /**
+   * What it last announced of its models, modes and options, in any conversation, as the updates `config_option_update` and
+   * `current_mode_update` that it sent; their current values are those of that conversation. Empty: nothing is known yet.
+   */
+  readonly announced: readonly Update[];
 }

@@ -33,6 +33,8 @@ export interface ServeRequest {
   readonly logLevel: LogLevel;
   /** Whether to prepare a demo conversation. */
   readonly demo: boolean;
+  /** How a shell here runs our commands for the same data: `npx throughline --home /data`. The page prints its commands so. */
+  readonly command: string;
 }
 
 /** A running server. */
@@ -103,6 +105,8 @@ export interface Me {
   readonly owners: string | null;
   /** Whether it has the token, or credentials of the owner that the server was started for. Only operators see what is about all owners. */
   readonly isOperator: boolean;
+  /** How a shell on the server's machine runs our commands for its data: `npx throughline --home /data`. Null: only operators see it. */
+  readonly command: string | null;
   /** When the credentials expire; null: never. */
   readonly expiresAt: number | null;
 }

@@ -94,6 +94,7 @@ const REFUSALS = new Set([
   'conflict',
   'not_found',
   'agent_unavailable',
+  'signed_out',
   'session_locked',
   'over_budget',
   'storage_damaged', // of the conversation: if the task is damaged, the decision cannot be stored either

@@ -22,6 +22,7 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   agent_unavailable: 422,
   too_long: 422,
   session_locked: 423,
+  signed_out: 424,
   agent_failed: 424,
   agent_died: 424,
   restore_failed: 424,

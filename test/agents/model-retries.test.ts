@@ -82,7 +82,7 @@ describe.each(AGENTS)('%s', (_, settings, why, counts, howToLogIn) => {
       () => null,
       (error: unknown) => error,
     );
-    expect(failed).toMatchObject({ code: 'agent_failed', hint: expect.stringMatching(howToLogIn) });
+    expect(failed).toMatchObject({ code: 'signed_out', hint: expect.stringMatching(howToLogIn) });
     // Claude alone would ask eleven times, for three minutes. Codex gives up by itself.
     if (counts) {
       expect(String(failed)).toContain('401');

@@ -8,10 +8,10 @@ test.each([
   [`import type { Store } from '../../../src/ports/store.ts'`, /imports src\/ports\/store\.ts/],
   [`import { connect } from '../../../src/client.ts'`, /imports src\/client\.ts/],
   [`import { readFile } from 'fs'`, /runs in browsers and imports fs/],
-  [`import { rows } from './inbox.test.tsx'`, /which is a test/],
+  [`import { rows } from './for-you.test.tsx'`, /which is a test/],
   ['await import(name)', /computed/],
 ])('the page must not contain: %s', (source, why) => {
-  expect(brokenPageImports('web/src/inbox/inbox.tsx', source)).toEqual([expect.stringMatching(why)]);
+  expect(brokenPageImports('web/src/for-you/for-you.tsx', source)).toEqual([expect.stringMatching(why)]);
 });
 
 test.each([
@@ -20,12 +20,12 @@ test.each([
   [`import { isOver } from '../../../src/core/turn/turn.ts'`],
   [`const { Plot } = await import('./plot.tsx')`],
 ])('the page may contain: %s', (source) => {
-  expect(brokenPageImports('web/src/inbox/inbox.tsx', source)).toEqual([]);
+  expect(brokenPageImports('web/src/for-you/for-you.tsx', source)).toEqual([]);
 });
 
 test('a test of the page may import anything', () => {
   const source = `import { readFileSync } from 'node:fs'; import { open } from '../../../src/index.ts'`;
-  expect(brokenPageImports('web/src/inbox/inbox.test.ts', source)).toEqual([]);
+  expect(brokenPageImports('web/src/for-you/sections.test.ts', source)).toEqual([]);
 });
 
 test.each([

@@ -96,8 +96,21 @@ describe.each([
       HOME: clone,
       npm_config_offline: 'true',
     };
-    const { code, stderr } = await run('npx', ['throughline', 'demo'], { cwd: clone, env });
-    expect(stderr).toMatch(/^throughline: Nothing is installed in this checkout yet\. Run "npm start" .*\n$/);
+    const demo = () => run('npx', ['throughline', 'demo'], { cwd: clone, env });
+    const nothing = {
+      code: 3,
+      stderr: expect.stringMatching(/^throughline: Nothing is installed in this checkout yet\. Run "npm start" .*\n$/),
+    };
+    expect(await demo()).toMatchObject(nothing);
+    // An installation was cut off.
+    mkdirSync(join(clone, 'node_modules'));
+    expect(await demo()).toMatchObject(nothing);
+    // npm was told to run no scripts.
+    writeFileSync(join(clone, 'node_modules/.package-lock.json'), '{}');
+    const { code, stderr } = await demo();
+    expect(stderr).toMatch(
+      /^throughline: Throughline needs Node 24\.15 .* This checkout lacks .* Run "npm start" .*\n$/,
+    );
     expect(code).toBe(3);
   });
 

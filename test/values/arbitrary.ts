@@ -62,6 +62,7 @@ export function session(place: number, fields: Partial<Session> = {}): Session {
     position: 'here',
     mirrored: 0,
     memo: null,
+    context: null,
     unread: false,
     process: null,
     turns: 1,

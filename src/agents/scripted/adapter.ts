@@ -3,6 +3,7 @@ import { dirname, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
+import { NOTHING_TO_CHOOSE } from '../../core/turn/choices.ts';
 import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { OPENING_CANCELLED, refused } from '../shared/flight.ts';
@@ -42,6 +43,7 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
     name,
     traits: async (sandbox) => traitsOf(sandbox, options),
     program: async () => ({ command: COMMAND, env }),
+    lacks: async (choices) => (Object.keys(choices).length === 0 ? null : NOTHING_TO_CHOOSE),
     open: (request) => open(request, options, env),
     storage: async (sandbox) => `scripted:${storageDir(sandbox, options)}`,
     async position(sessionId, sandbox) {

@@ -39,9 +39,9 @@ export class Flight {
   }
 
   /** Stops the agent, because it can only go on in vain. Does nothing when it was already asked to stop. */
-  fail({ message, hint }: { readonly message: string; readonly hint: string }): void {
+  fail(why: { readonly code: 'signed_out'; readonly message: string; readonly hint: string }): void {
     if (this.ended || this.stopped) return;
-    this.#failure = { kind: 'failed', code: 'agent_failed', message, hint, again: false };
+    this.#failure = { kind: 'failed', ...why, again: false };
     this.stop();
   }
 

@@ -21,5 +21,5 @@ export function numberIn(value: unknown): number | null {
 /** The end of a turn whose agent would ask again although the API refuses its login. */
 export function loginRefused({ status, reason }: ModelRetry, hint: string) {
   const why = [status, reason].filter((part) => part !== null).join(' ');
-  return { message: `The model’s API refused the login (${why})`, hint };
+  return { code: 'signed_out', message: `The model’s API refused the login (${why})`, hint } as const;
 }

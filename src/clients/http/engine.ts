@@ -27,6 +27,7 @@ import { parseRestore, parseTurnRestore, type TurnRestore } from '../../core/res
 import { checkCommand } from '../../core/sandbox/sandbox.ts';
 import { changeChoices, parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
+import { checkAnsweredFrom } from '../../core/turn/permission.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
 import type {
@@ -44,6 +45,7 @@ import type {
   ListOptions,
   PendingPage,
   PendingTurn,
+  PermissionAnswer,
   PermissionFilter,
   QueuePage,
   QueueTurn,
@@ -305,13 +307,15 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('listPermissions', { query })).permissions;
   }
 
-  async answer(permission: string, optionId: string): Promise<PublicPermission> {
+  async answer(permission: string, optionId: string, options: PermissionAnswer = {}): Promise<PublicPermission> {
+    const from = checkAnsweredFrom(options.from);
+    const body = { optionId, ...(from && { from }) };
     let lost = false;
     const onLost = () => {
       lost = true;
     };
     try {
-      return await this.caller.ask('answer', { params: permissionIn(permission), body: { optionId }, onLost });
+      return await this.caller.ask('answer', { params: permissionIn(permission), body, onLost });
     } catch (error) {
       // The first answer wins. After a lost reply, it may have been ours.
       const known = lost ? await this.permission(permission) : null;

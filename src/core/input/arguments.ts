@@ -44,6 +44,18 @@ export function checkTurnNumber(value: unknown): number {
   throw new ThroughlineError('invalid', `The number of a turn must be a whole number, 1 or more, not ${shown(value)}.`);
 }
 
+const LAST_TURN = Number.MAX_SAFE_INTEGER;
+
+/** The first and the last number of turns of a conversation; undefined: all turns. */
+export function checkTurnSpan(span: { conversation: unknown; fromTurn: unknown; toTurn: unknown }) {
+  const { conversation, fromTurn = 1, toTurn = LAST_TURN } = span;
+  if (span.fromTurn === undefined && span.toTurn === undefined) return undefined;
+  if (conversation === undefined) {
+    throw new ThroughlineError('invalid', '"fromTurn" and "toTurn" need the conversation.');
+  }
+  return { from: checkTurnNumber(fromTurn), to: checkTurnNumber(toTurn) };
+}
+
 const LONGEST_WAIT_MS = 60_000;
 
 /** How long to wait for something, in milliseconds. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { parseSettings } from './settings.ts';
+import { parseSettings, parseSettingsOfFile } from './settings.ts';
 
 test('settings may be empty', () => {
   expect(parseSettings({})).toEqual({
@@ -120,4 +120,18 @@ test('any value is accepted or refused as invalid, and nothing else is thrown', 
     }),
     { numRuns: 1_000 },
   );
+});
+
+test('in a file, a mistake in the settings of an agent is a part of it, unless its adapter is wrong', () => {
+  const right = { adapter: 'scripted', options: { any: 'thing' } };
+  const parsed = parseSettingsOfFile({
+    defaultAgent: 'a',
+    agents: { a: right, b: { adapter: 'acp', agent: 'goose' } },
+  });
+  expect(parsed.agents).toMatchObject({ a: right, b: { adapter: 'acp', env: {}, options: {} } });
+  expect(parsed.agents.a).not.toHaveProperty('wrong');
+  expect(parsed.agents.b?.wrong?.message).toMatch(/^Settings: "agents\.b\.agent" is not known/);
+  for (const agents of [{ b: { adapter: 'nope' } }, { b: 7 }, 7, { 'a\nb': { adapter: 'acp', agent: 'x' } }]) {
+    expect(faultOf(() => parseSettingsOfFile({ agents }))).toMatchObject({ code: 'invalid' });
+  }
 });

@@ -1,4 +1,4 @@
-import type { ThroughlineError } from '../errors.ts';
+import { ThroughlineError } from '../errors.ts';
 import { BUDGET } from '../limits/budget.ts';
 import { TIMES } from '../limits/time-limits.ts';
 import { RESTORE } from '../restore/restore-settings.ts';
@@ -187,6 +187,8 @@ export type AgentSettings = Omit<ProgramSettings, 'adapter' | 'env' | 'options'>
   readonly env: Readonly<Record<string, string>>;
   /** Options of this adapter, which checks them itself. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** What is wrong with the settings of this agent, which then have nothing but the adapter. Left out: nothing. */
+  readonly wrong?: ThroughlineError;
 };
 
 const HINT = 'All settings are described in throughline.schema.json.';
@@ -210,6 +212,39 @@ export function parseSettings(input: unknown): Settings {
     ...(defaultAgent === undefined ? {} : { defaultAgent }),
     agents: Object.fromEntries(complete),
   };
+}
+
+/**
+ * The same for settings from a file. There, a mistake in the settings of one agent concerns only those who use it, if its adapter is right:
+ * `wrong` of that agent.
+ */
+export function parseSettingsOfFile(input: unknown): Settings {
+  if (!isObject(input) || !isObject(input.agents)) return parseSettings(input);
+  const given = Object.entries(input.agents);
+  const wrong = new Map(given.map(([name, agent]) => [name, faultIn(name, agent)]));
+  const sound = given.map(([name, agent]) => [name, wrong.get(name) ? { adapter: adapterIn(agent) } : agent]);
+  const { agents, ...rest } = parseSettings({ ...input, agents: Object.fromEntries(sound) });
+  const marked = Object.entries(agents).map(([name, agent]): [string, AgentSettings] => {
+    const fault = wrong.get(name);
+    return [name, fault ? { ...agent, wrong: fault } : agent];
+  });
+  return { ...rest, agents: Object.fromEntries(marked) };
+}
+
+/** Null: nothing is wrong, or its adapter is. */
+function faultIn(name: string, agent: unknown): ThroughlineError | null {
+  if (adapterIn(agent) === undefined) return null;
+  try {
+    parseSettings({ agents: { [name]: agent } });
+    return null;
+  } catch (error) {
+    if (error instanceof ThroughlineError) return error;
+    throw error;
+  }
+}
+
+function adapterIn(agent: unknown): AdapterName | undefined {
+  return isObject(agent) ? ADAPTERS.find((one) => one === agent.adapter) : undefined;
 }
 
 /** Checks the options of an agent, as its adapter knows them. Throws `invalid`, and says which option is wrong. */

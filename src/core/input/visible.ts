@@ -18,12 +18,21 @@ const charactersInUse = () =>
   [
     // Joiners: in emojis, and between the letters of scripts that join them.
     [/[\u200c\u200d]/u, /[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f/u],
-    [/[\u200c\u200d]/u, /(?!\p{Script=Latin}|\p{Script=Greek}|\p{Script=Cyrillic}|\p{Script=Han})[\p{Lo}\p{M}]/u],
+    [
+      /[\u200c\u200d]/u,
+      new RegExp(`(?!${NEVER_JOINED.map((script) => `\\p{Script=${script}}`).join('|')})[\\p{Lo}\\p{M}]`, 'u'),
+    ],
     // Variants: of emojis, of Chinese characters, of Mongolian letters.
     [/[\ufe0e\ufe0f]/u, /\p{Emoji}/u],
     [/[\ufe00-\ufe02\u{e0100}-\u{e01ef}]/u, /\p{Script=Han}/u],
     [/[\u180b-\u180f]/u, /\p{Script=Mongolian}/u],
   ] as const;
+
+/** A joiner between letters of these scripts changes nothing that anybody sees. */
+const NEVER_JOINED = [
+  ...['Latin', 'Greek', 'Cyrillic', 'Han', 'Hiragana', 'Katakana', 'Hangul', 'Bopomofo', 'Hebrew', 'Armenian'],
+  ...['Georgian', 'Thai', 'Lao', 'Cherokee', 'Ethiopic', 'Inherited'],
+];
 
 /** Whether one character cannot be seen, after this one (empty: at the beginning). */
 export function isInvisible(char: string, before: string): boolean {

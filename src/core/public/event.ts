@@ -3,13 +3,13 @@ import type { Failure } from '../errors.ts';
 import type { ConversationEvent, EventKind, EventPayloads } from '../event.ts';
 import type { RestoreProgress, RestoreStarted, Tried } from '../restore/receipt.ts';
 import type { SessionOrigin, SessionState } from '../restore/session.ts';
-import type { PermissionOption } from '../turn/permission.ts';
+import type { AnsweredFrom, PermissionOption } from '../turn/permission.ts';
 import type { TurnEnd } from '../turn/turn.ts';
 import type { Update } from '../turn/update.ts';
 import type { Usage } from '../turn/usage.ts';
 import { type PublicParent, toPublicParent } from './conversation.ts';
 import { type PublicReceipt, toPublicReceipt } from './session.ts';
-import { type PublicSent, toPublicSent } from './turn.ts';
+import { type PublicSent, toPublicFailure, toPublicSent } from './turn.ts';
 
 /**
  * Everything that can happen in a conversation, as all interfaces show it: the library's `follow` and `send`, server-sent
@@ -163,7 +163,13 @@ export interface PublicEventPayloads {
     readonly toolCall: unknown;
     readonly options: readonly PermissionOption[];
   };
-  'permission.answered': { readonly permissionId: string; readonly optionId: string; readonly by: string };
+  /** `from`: from where, as the one who answered has told; left out: not told. */
+  'permission.answered': {
+    readonly permissionId: string;
+    readonly optionId: string;
+    readonly by: string;
+    readonly from?: AnsweredFrom;
+  };
   /** Nobody could answer, or nobody did in time. The agent gets a refusal. */
   'permission.denied': { readonly permissionId: string; readonly reason: string };
   /** Its attempt ended before anybody answered. */
@@ -173,8 +179,10 @@ export interface PublicEventPayloads {
   'event.unknown': { readonly kind: string };
 }
 
-/** Every stored kind has a public form, or this does not compile. */
-const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => PublicEventPayloads[K] } = {
+/** Every stored kind has a public form, or this does not compile. `turn`: the id of its turn; null: it has none. */
+const PAYLOADS: {
+  readonly [K in EventKind]: (stored: EventPayloads[K], turn: string | null) => PublicEventPayloads[K];
+} = {
   'conversation.created': unchanged,
   'conversation.forked': toPublicParent,
   'conversation.imported': unchanged,
@@ -189,7 +197,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'turn.retrying': unchanged,
   'turn.stalled': unchanged,
   'turn.cancel_requested': unchanged,
-  'turn.ended': unchanged,
+  'turn.ended': (ended, turn) => ({ ...ended, failure: toPublicFailure(ended.failure, turn) }),
   'session.opened': ({ id, agent, origin, parent }) => ({ sessionId: id, agent, origin, parent }),
   'session.changed': ({ id, state, watermark, reason }) => ({ sessionId: id, state, watermark, reason }),
   'session.locked': ({ id, waits, ms }) => ({ sessionId: id, waits, ms }),
@@ -203,7 +211,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'sandbox.rested': ({ id, name, reason }) => ({ sandboxId: id, name, reason }),
   'sandbox.destroyed': ({ id, name, reason }) => ({ sandboxId: id, name, reason }),
   'permission.asked': ({ id, title, toolCall, options }) => ({ permissionId: id, title, toolCall, options }),
-  'permission.answered': ({ id, optionId, by }) => ({ permissionId: id, optionId, by }),
+  'permission.answered': ({ id, ...answer }) => ({ permissionId: id, ...answer }),
   'permission.denied': ({ id, reason }) => ({ permissionId: id, reason }),
   'permission.withdrawn': ({ id, reason }) => ({ permissionId: id, reason }),
 };
@@ -217,6 +225,6 @@ export function toPublicEvent({ conversation, seq, kind, turn, at, payload }: Co
   const common = { conversationId: conversation, seq, turnId: turn, at };
   // Two versions may write to one store. Nothing says what of such a payload is public, and without the event readers would see a gap (R5).
   if (!Object.hasOwn(PAYLOADS, kind)) return { ...common, kind: 'event.unknown', payload: { kind } };
-  const toPublic = PAYLOADS[kind] as (stored: unknown) => unknown;
-  return { ...common, kind, payload: toPublic(payload) } as PublicEvent;
+  const toPublic = PAYLOADS[kind] as (stored: unknown, turn: string | null) => unknown;
+  return { ...common, kind, payload: toPublic(payload, turn) } as PublicEvent;
 }

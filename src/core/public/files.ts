@@ -38,6 +38,13 @@ export interface Directories {
   readonly more: boolean;
 }
 
+/**
+ * The git repository of a directory that a person may choose.
+ *
+ * @example
+ * const { repository } = await tl.directories({ path: '~/src/api' });
+ * if (repository?.noWorktree === null) console.log(`a worktree can begin at ${repository.branch ?? 'the checked out commit'}`);
+ */
 export interface ChosenRepository {
   /** The directory of its files. */
   readonly path: string;
@@ -47,6 +54,13 @@ export interface ChosenRepository {
   readonly noWorktree: string | null;
 }
 
+/**
+ * One directory that a person may choose, or open.
+ *
+ * @example
+ * const { directories } = await tl.directories({ path: '~/src' });
+ * const open = directories.filter(({ outside }) => !outside).map(({ path }) => path);
+ */
 export interface DirectoryEntry {
   readonly name: string;
   readonly path: string;

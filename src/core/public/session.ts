@@ -39,12 +39,12 @@ export interface PublicRestore {
 export function toPublicSessions(stored: readonly Session[]): PublicSession[] {
   const ids = new Map(stored.map(({ ref, id }) => [ref, id]));
   return stored.map((session) => {
-    const { id, conversation, agent, origin, watermark, dropped, condensedTo, state, turns, usage, openedAt, usedAt } =
-      session;
+    const { id, conversation, agent, origin, watermark, dropped, condensedTo, state } = session;
+    const { turns, usage, context, openedAt, usedAt } = session;
     const parent = session.parent === null ? null : (ids.get(session.parent) ?? null);
     return {
       ...{ id, conversationId: conversation, agent, origin, parent },
-      ...{ watermark, dropped, condensedTo, state, turns, usage, openedAt, usedAt },
+      ...{ watermark, dropped, condensedTo, state, turns, usage, context, openedAt, usedAt },
     };
   });
 }

@@ -12,6 +12,7 @@ import type {
 import { type GateResult, lastLineOf } from '../tasks/task-gate.ts';
 import type { Stranded } from '../turn/standing.ts';
 import type { Usage } from '../turn/usage.ts';
+import { toPublicFailure } from './turn.ts';
 
 /**
  * A task as all interfaces show it.
@@ -151,8 +152,8 @@ function toPublicTaskTurn({ turn, conversation, ...stored }: TaskTurn): PublicTa
   const { purpose, round, iteration, agent, outcome, failure, sessionId, rung, usage, endedAt } = stored;
   const { lockWaits, denied = [] } = stored; // turns of older versions have no `denied`
   return {
-    ...{ purpose, round, iteration, turnId: turn, conversationId: conversation, agent, outcome, failure },
-    ...{ sessionId, rung, usage, lockWaits, denied, endedAt },
+    ...{ purpose, round, iteration, turnId: turn, conversationId: conversation, agent, outcome },
+    ...{ failure: toPublicFailure(failure, turn), sessionId, rung, usage, lockWaits, denied, endedAt },
   };
 }
 

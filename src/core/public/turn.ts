@@ -1,3 +1,4 @@
+import type { Failure } from '../errors.ts';
 import type { Delayed } from '../limits/slots.ts';
 import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { ToldPart } from '../restore/told.ts';
@@ -36,6 +37,11 @@ export interface TurnOutline
   > {
   /** How its session was given the context; null: nothing was sent. */
   readonly rung: ReceiptRung | null;
+  /**
+   * The rung by which a session was given its context for it, in an attempt or a warm-up before it: `rehydrate`, `transcript`, `replay` or
+   * `fresh`. Null: the agent kept its own context, or nothing was sent.
+   */
+  readonly given: ReceiptRung | null;
 }
 
 /** How and when the prompt of a turn was sent. */
@@ -113,6 +119,12 @@ export function toPublicTools(parts: readonly RecordPart[]): PublicTool[] {
     }));
 }
 
+/** As it is stored, a hint says `retry KEY`: a turn is copied with its hint, and its copy has another id. */
+export function toPublicFailure<F extends Failure | null>(failure: F, turn: string | null): F {
+  if (failure?.hint === undefined || turn === null) return failure;
+  return { ...failure, hint: failure.hint.replace('"throughline retry KEY"', `"throughline retry ${turn}"`) };
+}
+
 /** `hindrance`: of its conversation. */
 export function toPublicTurn(stored: Turn, hindrance: Hindrance = NO_HINDRANCE): PublicTurn {
   const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, imported, sent } =
@@ -137,7 +149,7 @@ export function toPublicTurn(stored: Turn, hindrance: Hindrance = NO_HINDRANCE):
     sent: sent && toPublicSent(sent),
     cancelRequested,
     ...(hasEnded(state) ? NO_HINDRANCE : hindrance),
-    failure,
+    failure: toPublicFailure(failure, id),
     ...(recovered && { recovered }),
     ...(delivered && { delivered }),
     usage,
@@ -159,9 +171,9 @@ export function toPublicSent({ attempt, rung, delivered, at }: Sent): PublicSent
 
 export function toPublicPermission(stored: Permission): PublicPermission {
   const { id, conversation, turn, attempt, title, toolCall, options } = stored;
-  const { state, optionId, answeredBy, reason, askedAt, endedAt } = stored;
+  const { state, optionId, answeredBy, answeredFrom, reason, askedAt, endedAt } = stored;
   return {
     ...{ id, conversationId: conversation, turnId: turn, attempt, title, toolCall, options },
-    ...{ state, optionId, answeredBy, reason, askedAt, endedAt },
+    ...{ state, optionId, answeredBy, answeredFrom, reason, askedAt, endedAt },
   };
 }

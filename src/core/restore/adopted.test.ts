@@ -98,3 +98,20 @@ test('a session lacks unreadable turns, unless they are its own or those of a se
   expect(unknownBefore(parts, 'a', [])).toBe(7);
   expect(unknownBefore(parts.slice(0, 1), 'b', ['one'])).toBe(1);
 });
+
+test('of a turn with something that is nested too deep the part before it is read, and the turn did not complete', () => {
+  const deep: unknown = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`);
+  const history = new HistoryBuilder();
+  history.prompt([...text('a'), { type: 'odd', data: deep }], 0);
+  history.update(said('A'), 1);
+  history.update({ sessionUpdate: 'tool_call', toolCallId: 't', title: 'dig', rawOutput: deep } as never, 2);
+  history.update(said('after'), 3);
+  history.prompt(text('b'), 4);
+  history.update(said('B'), 5);
+  const { turns } = history.history(null);
+  expect(turns).toMatchObject([
+    { prompt: [...text('a'), ...text('[odd]')], parts: [{ type: 'text', text: 'A' }], outcome: 'interrupted' },
+    { outcome: 'completed' },
+  ]);
+  expect(turns[0]?.failure?.message).toContain('nested deeper than 200 levels');
+});

@@ -1,3 +1,4 @@
+import { DEEPEST, isTooDeep } from '../input/too-deep.ts';
 import { wellFormed } from '../input/well-formed.ts';
 import { type ContentBlock, isObject, type Prompt, parseSaid } from '../turn/content.ts';
 import { PartsBuilder, type TurnRecord } from '../turn/record.ts';
@@ -51,6 +52,8 @@ interface OpenTurn {
   endedAt: number;
   answered: boolean;
   stopped: boolean;
+  /** Something of it is nested too deep. */
+  cut: boolean;
 }
 
 /** Gathers the turns of a session, in order, and keeps the newest that fit. */
@@ -64,13 +67,24 @@ export class HistoryBuilder {
   prompt(blocks: readonly unknown[], at: number): void {
     this.#close();
     const parts = new PartsBuilder();
-    this.#open = { prompt: validPrompt(blocks), parts, startedAt: at, endedAt: at, answered: false, stopped: false };
+    this.#open = {
+      prompt: validPrompt(blocks),
+      parts,
+      startedAt: at,
+      endedAt: at,
+      answered: false,
+      stopped: false,
+      cut: false,
+    };
   }
 
   /** What the agent did. Ignored before the first prompt. */
   update(update: Update, at: number): void {
     const open = this.#open;
     if (open === null) return;
+    // Nothing after it is read either, as of a turn that runs here.
+    open.cut ||= isTooDeep(update);
+    if (open.cut) return;
     open.parts.add(update);
     open.endedAt = Math.max(open.endedAt, at);
     if (update.sessionUpdate === 'agent_message_chunk') open.answered = true;
@@ -101,9 +115,10 @@ export class HistoryBuilder {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    const { prompt, startedAt, endedAt, answered, stopped } = open;
+    const { prompt, startedAt, endedAt, answered, stopped, cut } = open;
     const parts = open.parts.parts();
-    const ended = answered && !stopped ? COMPLETED : INTERRUPTED;
+    const whole = answered && !stopped ? COMPLETED : INTERRUPTED;
+    const ended = cut ? CUT : whole;
     const turn: NativeTurn = wellFormed({ prompt, parts, ...ended, startedAt, endedAt });
     const length = JSON.stringify(turn).length;
     this.#turns.push({ turn, length });
@@ -122,9 +137,18 @@ const INTERRUPTED = {
   failure: { code: 'interrupted', message: 'The turn was not finished in the session that was adopted.' },
 } as const;
 
+const CUT = {
+  outcome: 'interrupted',
+  failure: {
+    code: 'interrupted',
+    message: `The rest of the turn was not read: something in it is nested deeper than ${DEEPEST} levels.`,
+  },
+} as const;
+
 /** A prompt with only the blocks that our prompts can have. Any other block becomes its type in brackets. */
 function validPrompt(blocks: readonly unknown[]): Prompt {
-  const valid = wellFormed(blocks).flatMap((block): ContentBlock[] => {
+  const shallow = blocks.map((block) => (isTooDeep(block) && isObject(block) ? { type: block.type } : block));
+  const valid = wellFormed(shallow).flatMap((block): ContentBlock[] => {
     try {
       return [...parseSaid([block])];
     } catch {

@@ -109,6 +109,19 @@ export interface Receipt extends Omissions {
   readonly ms: number;
 }
 
+/** The rungs by which a session gets its context from us. By the others it keeps its own, or there is none. */
+const GIVING: readonly ReceiptRung[] = ['rehydrate', 'transcript', 'replay', 'fresh'];
+
+/**
+ * The rung by which a session was given its context, in the last of these receipts that tells of it. Null: the agent kept its own, or there
+ * was no history yet.
+ */
+export function givenIn(receipts: readonly Receipt[]): ReceiptRung | null {
+  const isGiven = ({ rung, carried, condensed = 0, dropped }: Receipt) =>
+    GIVING.includes(rung) && carried + condensed + dropped > 0;
+  return receipts.findLast(isGiven)?.rung ?? null;
+}
+
 /** The window for which a history was fitted of which something was left out, in words. Null: nothing was, or it is not known. */
 export function windowText({ rung, dropped, shortened, window }: Receipt): string | null {
   const wasFitted = rung !== 'fresh' && rung !== 'none' && dropped + shortened > 0;

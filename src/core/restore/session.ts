@@ -35,6 +35,19 @@ export function stateWithoutProcess({ reopens, unsettled }: { reopens: boolean; 
   return unsettled ? 'unsettled' : 'dormant';
 }
 
+/**
+ * How full the context of a session is, in tokens.
+ *
+ * @example
+ * const [{ context } = { context: null }] = await chat.sessions();
+ * if (context) console.log(`${Math.round((100 * context.used) / context.size)} % of the context`);
+ */
+export interface ContextUse {
+  readonly used: number;
+  /** Of the model's window. */
+  readonly size: number;
+}
+
 /** The fields of a session that are shown as they are stored. */
 export interface ShownSession {
   /** The agent's id of it: what `session` of a prompt takes, and what `sessionId` is elsewhere. */
@@ -51,6 +64,8 @@ export interface ShownSession {
   /** How many turns it was given. */
   readonly turns: number;
   readonly usage: Usage;
+  /** How full its context was when its agent last reported it, at the end of a turn; null: it has not. */
+  readonly context: ContextUse | null;
   readonly openedAt: number;
   readonly usedAt: number;
 }

@@ -55,6 +55,13 @@ test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateRes
     null,
     'ask turn_failed',
   ],
+  [
+    'a failure because of a denial',
+    {},
+    { ...denied, outcome: 'failed', failure: { code: 'permission_denied', message: 'x' } },
+    null,
+    'ask permission_denied',
+  ],
   ['a cancelled turn', {}, { outcome: 'cancelled', failure: null, ...asked }, null, 'ask turn_cancelled'],
   [
     'a pass on the last token',

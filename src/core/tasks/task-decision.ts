@@ -75,7 +75,11 @@ export function decideAfter(standing: Standing, turn: EndedTurn, gate: GateResul
       // A runner that died since may have cancelled it because of the budget.
       return budgetSpent(standing) ?? ask('turn_cancelled', 'Somebody cancelled its turn, but not the task.');
     case 'failed':
-      return ask('turn_failed', `Its turn failed: ${reasonOf(turn.failure)}${denials(turn, ' ')}`);
+      // A retry has to let somebody answer, or it would fail again.
+      return ask(
+        turn.failure?.code === 'permission_denied' ? 'permission_denied' : 'turn_failed',
+        `Its turn failed: ${reasonOf(turn.failure)}${denials(turn, ' ')}`,
+      );
   }
 }
 

@@ -78,6 +78,9 @@ export function mergeChoices(below: Choices = {}, above: Choices = {}): Choices 
   return { ...below, ...above, ...(isEmpty(config) ? {} : { config }) };
 }
 
+/** Why an agent without any choices cannot take one. */
+export const NOTHING_TO_CHOOSE = 'this agent has no model, mode or config options to choose';
+
 /** What to do about choices that an agent does not have. `kept`: those of the conversation. `hasOthers`: the agent has other values. */
 export function howToChoose(own: Choices, kept: Choices = {}, hasOthers = true): string {
   const names = (choices: Choices) =>

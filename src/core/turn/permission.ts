@@ -1,3 +1,4 @@
+import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { asTitle } from '../input/names.ts';
 import { inSeconds } from '../limits/time-limits.ts';
@@ -30,6 +31,18 @@ export interface PermissionOption {
   readonly kind: PermissionKind;
 }
 
+/** From where a question is answered. `program`: a function of a program, such as `onPermission`. */
+export const ANSWERED_FROM = ['page', 'phone', 'command_line', 'program'] as const;
+export type AnsweredFrom = (typeof ANSWERED_FROM)[number];
+
+/** Throws `invalid`. */
+export function checkAnsweredFrom(value: unknown): AnsweredFrom | null {
+  if (value === undefined) return null;
+  const known = ANSWERED_FROM.find((one) => one === value);
+  if (known !== undefined) return known;
+  throw new ThroughlineError('invalid', `"from" must be one of ${ANSWERED_FROM.join(', ')}, not ${shown(value)}.`);
+}
+
 /** The fields of a question that are shown as they are stored. */
 export interface ShownPermission {
   readonly id: string;
@@ -43,6 +56,8 @@ export interface ShownPermission {
   readonly optionId: string | null;
   /** Who answered; null: not answered. */
   readonly answeredBy: string | null;
+  /** From where, as the one who answered has told; null: not told, or not answered. */
+  readonly answeredFrom: AnsweredFrom | null;
   /** Why it was denied or withdrawn; null: it was not. */
   readonly reason: string | null;
   readonly askedAt: number;

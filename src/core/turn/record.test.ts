@@ -135,6 +135,43 @@ describe('parts', () => {
       ...['[diff new.ts, line 1]', '+first'],
       '[image image/png]',
     ]);
+    expect(part.diffs).toEqual([
+      { path: 'a.ts', oldText: 'one\ntwo\nthree', newText: 'one\n2\n2b\nthree', lines: [1, 1] },
+      { path: 'new.ts', oldText: null, newText: 'first', lines: [1, 1] },
+    ]);
+  });
+
+  test('keep a few lines around a change, and know their numbers', () => {
+    const lines = Array.from({ length: 20 }, (_, n) => `${n + 1}`);
+    const content = [{ type: 'diff', path: 'a', oldText: lines.join('\n'), newText: lines.with(9, 'ten').join('\n') }];
+    const begun = { ...tool('1', 'in_progress'), content };
+    const [part] = built([begun, { ...tool('1', 'completed') }]).parts() as [ToolPart];
+    const [oldText, newText] = ['7\n8\n9\n10\n11\n12\n13', '7\n8\n9\nten\n11\n12\n13'];
+    expect(part).toMatchObject({
+      output: '[diff a, line 10]\n-10\n+ten',
+      diffs: [{ oldText, newText, lines: [7, 7] }],
+    });
+    // Content replaces everything that was reported before it.
+    const failed = { ...tool('1', 'failed'), content: [{ type: 'content', content: { type: 'text', text: 'no' } }] };
+    expect(built([begun, failed]).parts()[0]).not.toHaveProperty('diffs');
+  });
+
+  test('keep so much of all changes of a tool, and no half of one', () => {
+    const long = (char: string) => `${char.repeat(99)}\n`.repeat(200);
+    const diff = (path: string, oldText: string | null, newText: string) => ({ type: 'diff', path, oldText, newText });
+    const content = [
+      diff('a', 'x', 'y'),
+      diff('b', long('x'), long('y')),
+      diff('c', null, long('z').repeat(2)),
+      diff('d', null, 'z'),
+    ];
+    const [part] = built([{ ...tool('1', 'completed'), content }]).parts() as [ToolPart];
+    const [a, b, c, d] = part.diffs ?? [];
+    expect(a).toEqual({ path: 'a', oldText: 'x', newText: 'y', lines: [1, 1] });
+    expect(b).toEqual({ path: 'b', oldText: '', newText: '', lines: [1, 1], cut: true });
+    expect(c).toMatchObject({ oldText: null, cut: true });
+    expect(c?.newText).toMatch(/^(?:z{99}\n){327}$/);
+    expect(d).toEqual({ path: 'd', oldText: null, newText: 'z', lines: [1, 1] });
   });
 
   test('show what a tool works on in one line: its path, otherwise its command or similar', () => {

@@ -1,9 +1,11 @@
 import type { Failure } from '../errors.ts';
 import { asTitle } from '../input/names.ts';
+import type { ContextUse } from '../restore/session.ts';
 import { isObject, type Prompt } from './content.ts';
+import { changedLines, type RecordedDiff, type ReportedDiff, recordedDiffs, reportedDiff } from './reported-diff.ts';
 import { LongText, shorten } from './shorten.ts';
 import type { TurnEnd } from './turn.ts';
-import { chunkText, printedText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
+import { chunkText, contextUse, printedText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
 import type { Usage } from './usage.ts';
 
 /**
@@ -60,6 +62,8 @@ export interface ToolPart {
   readonly status: 'completed' | 'failed' | 'unknown';
   /** How long it took, in milliseconds, between the reports of its beginning and its end. Left out: one of them is missing. */
   readonly ms?: number;
+  /** The files that it reported to have changed, with a few lines around each change. `output` has the changed lines, too. Left out: none. */
+  readonly diffs?: readonly RecordedDiff[];
 }
 
 /** The agent's answer as one text. */
@@ -113,6 +117,7 @@ export class PartsBuilder {
   readonly #outputs = new Map<string, ToolOutput>();
   #title: string | null = null;
   #condensed: Condensed | null = null;
+  #context: ContextUse | null = null;
   /** Of the last one that was completed. */
   #compactionId: unknown;
 
@@ -135,6 +140,9 @@ export class PartsBuilder {
       case 'compaction_update':
         this.#compaction(update as { status?: unknown; compactionId?: unknown });
         break;
+      case 'usage_update':
+        this.#context = contextUse(update) ?? this.#context;
+        break;
       case RETRACTED:
         this.#retracted(update as { messageId?: unknown; characters?: unknown });
         break;
@@ -149,6 +157,11 @@ export class PartsBuilder {
   /** Null: nothing was condensed. */
   get condensed(): Condensed | null {
     return this.#condensed;
+  }
+
+  /** How full the context was when the agent last reported it; null: it has not. */
+  get context(): ContextUse | null {
+    return this.#context;
   }
 
   /** The title that the agent offered; null: none. */
@@ -234,6 +247,7 @@ export class PartsBuilder {
     const took =
       ended !== null && at !== undefined && now !== undefined && begun !== undefined ? now - begun : undefined;
     const ms = before?.ms ?? (took === undefined ? undefined : Math.round(took));
+    const diffs = fields.content ? diffsIn(fields) : (before?.diffs ?? []);
     const part: ToolPart = {
       type: 'tool',
       id,
@@ -244,6 +258,7 @@ export class PartsBuilder {
       output: this.#output(id, fields),
       status: ended ?? before?.status ?? 'unknown',
       ...(ms !== undefined && { ms }),
+      ...(diffs.length > 0 && { diffs }),
     };
     if (at === undefined) this.#tools.set(id, this.#parts.push(part) - 1);
     else this.#parts[at] = part;
@@ -314,22 +329,24 @@ function rawText({ rawOutput: raw }: ToolCallFields): string | null {
 }
 
 /** Null: it has no text. The text of a terminal is an item of its own. */
-function itemText({ type, content, path, oldText, newText }: Record<string, unknown>): string | null {
-  if (type === 'diff' && typeof newText === 'string')
-    return diffText(textIn(path) ?? '', textIn(oldText) ?? '', newText);
+function itemText(item: Record<string, unknown>): string | null {
+  const diff = reportedDiff(item);
+  if (diff !== null) return diffText(diff);
+  const { content } = item;
   if (!isObject(content)) return null;
   if (content.type === 'image') return `[image ${textIn(content.mimeType) ?? ''}]`;
   return textIn(content.text);
 }
 
+function diffsIn({ content }: ToolCallFields): RecordedDiff[] {
+  return recordedDiffs(itemsOf(content).flatMap((item) => reportedDiff(item) ?? []));
+}
+
 /** A change of a file: the removed and the added lines, without the equal lines before and after them. */
-function diffText(path: string, before: string, after: string): string {
-  const [old, now] = [before, after].map((text) => (text === '' ? [] : text.split('\n'))) as [string[], string[]];
-  let [start, end] = [0, 0];
-  const shorter = Math.min(old.length, now.length);
-  while (start < shorter && old[start] === now[start]) start += 1;
-  while (end < shorter - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
-  const changed = (lines: string[], sign: string) =>
-    lines.slice(start, lines.length - end).map((line) => `${sign}${line}`);
-  return [`${DIFF_BEGINS}${path}, line ${start + 1}]`, ...changed(old, '-'), ...changed(now, '+')].join('\n');
+export function diffText({ path, oldText, newText, lines }: ReportedDiff): string {
+  const { old, now, start, end } = changedLines(oldText ?? '', newText);
+  const changed = (all: readonly string[], sign: string) =>
+    all.slice(start, all.length - end).map((line) => `${sign}${line}`);
+  const place = lines === null ? '' : `, line ${lines[1] + start}`;
+  return [`${DIFF_BEGINS}${path}${place}]`, ...changed(old, '-'), ...changed(now, '+')].join('\n');
 }

@@ -1,3 +1,4 @@
+import type { ContextUse } from '../restore/session.ts';
 import { isObject } from './content.ts';
 
 /**
@@ -78,6 +79,14 @@ export function printedText(update: Update | ToolCallFields): string | null {
   const printed = meta.terminal_output_delta ?? meta.terminal_output;
   if (isObject(printed) && typeof printed.data === 'string') return printed.data;
   return isObject(meta.terminal_exit) ? '' : null;
+}
+
+/** How full the context of the session is; null: the update does not report it. */
+export function contextUse(update: Update): ContextUse | null {
+  if (update.sessionUpdate !== 'usage_update') return null;
+  const { used, size } = update as Readonly<Record<string, unknown>>;
+  const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+  return isCount(used) && isCount(size) && size > 0 ? { used, size } : null;
 }
 
 const TOKENS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;

@@ -14,7 +14,7 @@ const PROBLEM_KEPT_MS = 3_000;
 type ListedParts = Pick<EngineParts, 'agents' | 'clock' | 'sandboxes'> & {
   readonly settings: Pick<EngineParts['settings'], 'defaultAgent'>;
 };
-type State = Omit<AgentInfo, 'name' | 'adapter' | 'isDefault'>;
+type State = Omit<AgentInfo, 'name' | 'adapter' | 'isDefault' | 'announced'>;
 /** `until`: how long its result is used; infinite while the probe lasts. */
 type Probe = { readonly state: Promise<State>; until: number };
 
@@ -31,9 +31,9 @@ export class AgentList {
   list({ login = false }: { login?: boolean } = {}): Promise<AgentInfo[]> {
     const { agents, settings } = this.#parts;
     return Promise.all(
-      [...agents].map(async ([name, { agent, adapter }]) => {
+      [...agents].map(async ([name, { agent, adapter, announcements }]) => {
         const known = { name, adapter, isDefault: name === settings.defaultAgent };
-        return { ...known, ...(await this.#probe(agent, login)) };
+        return { ...known, ...(await this.#probe(agent, login)), announced: announcements?.last() ?? [] };
       }),
     );
   }

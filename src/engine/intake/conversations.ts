@@ -7,7 +7,7 @@ import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { isWorktree, worktreeSandbox } from '../../core/sandbox/sandbox-id.ts';
-import { type Choices, changeChoices, howToChoose, parseChoices } from '../../core/turn/choices.ts';
+import { type Choices, changeChoices, howToChoose, NOTHING_TO_CHOOSE, parseChoices } from '../../core/turn/choices.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
 import type { Worktrees } from '../../ports/sandbox.ts';
@@ -144,7 +144,8 @@ export async function checkChoices(agent: Agent, choices: Choices, living: Agent
   if (Object.keys(choices).length === 0) return;
   const why = living?.lacks?.(choices) ?? (await agent.lacks?.(choices)) ?? null;
   if (why === null) return;
-  throw new ThroughlineError('refused', asSentence(`${agent.name}: ${why}`), { hint: howToChoose(choices) });
+  const hint = howToChoose(choices, {}, why !== NOTHING_TO_CHOOSE);
+  throw new ThroughlineError('refused', asSentence(`${agent.name}: ${why}`), { hint });
 }
 
 function chooses({ model, mode, config }: ConversationSpec): boolean {

@@ -9,6 +9,7 @@ import { isUsable, type Session, type UnusableState } from '../../core/restore/s
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
 import { starts } from '../starts.ts';
+import { readableTail } from '../too-deep.ts';
 import { notNew } from '../worker/held.ts';
 import {
   inLineage,
@@ -251,7 +252,8 @@ async function movedByAgent(
   { held, agent }: RestoreRequest,
 ): Promise<{ readonly how: string; readonly condensed: boolean } | null> {
   if (position === null || row.position === null) return null;
-  const tail = await agent.tail(row.id, { prompt: null, position: row.position }, await held.openSandbox());
+  const sent = { prompt: null, position: row.position };
+  const tail = await readableTail(agent, row.id, sent, await held.openSandbox());
   if (tail === null || tail.position !== position) return null;
   const parts = new PartsBuilder();
   for (const update of tail.updates) parts.add(update);

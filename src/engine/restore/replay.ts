@@ -3,9 +3,11 @@ import { condensedTo, condensedWhenOpened } from '../../core/restore/condensed.t
 import type { Proof } from '../../core/restore/receipt.ts';
 import { WHEN_REPLAY_FAILED } from '../../core/restore/restore-settings.ts';
 import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
+import { modelRetryIn, UPDATE_VERSION, type Update } from '../../core/turn/update.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession, Opened } from '../../ports/agent.ts';
 import { starts } from '../starts.ts';
+import { notTooDeep } from '../too-deep.ts';
 import { nothingFits, progress, recordsWithin } from './deliver.ts';
 import { isTooWeak, proveOpened } from './open.ts';
 import {
@@ -128,27 +130,40 @@ interface ReplayedPrompt {
 }
 
 /** `followed`: the agent's storage shows that the prompt followed the expected position. */
-async function replayOne({ session, record, expected, passed, request: { signal, heard } }: ReplayedPrompt) {
+async function replayOne({ session, record, expected, passed, request: restore }: ReplayedPrompt) {
+  const { signal, heard } = restore;
   const parts = new PartsBuilder();
   let usage = NO_USAGE;
   let failure: string | null = null;
   let followed = false;
   const request = { id: crypto.randomUUID(), content: record.prompt, expected, signal };
-  for await (const event of session.prompt(request)) {
+  for await (const said of session.prompt(request)) {
+    const event = notTooDeep(said);
     heard?.();
-    if (event.type === 'update') parts.add(event.update);
-    else if (event.type === 'usage') usage = addUsage(usage, event.usage);
+    if (event.type === 'update') {
+      parts.add(event.update);
+      showRetry(event.update, restore);
+    } else if (event.type === 'usage') usage = addUsage(usage, event.usage);
     else if (event.type === 'permission') session.answer(event.id, null);
     else if (event.type === 'session') await passed.named(event.id);
     else if (event.type === 'proof') followed = expected !== null && event.proof !== 'refuted';
-    else if (event.type === 'ended' && event.outcome.kind !== 'completed') {
-      failure = 'message' in event.outcome ? event.outcome.message : event.outcome.kind;
-      if (event.outcome.kind === 'lost') usage = withUnknownCost(usage);
+    else if (event.type === 'ended') {
+      const { outcome } = event;
+      if (outcome.kind !== 'completed') failure = 'message' in outcome ? outcome.message : outcome.kind;
+      if (outcome.kind === 'lost') usage = withUnknownCost(usage);
+      break;
     }
   }
   const tools = parts.parts().filter((part) => part.type === 'tool');
   const names = tools.map((tool) => (tool.target ? `${tool.name} ${tool.target}` : tool.name));
   return { usage, failure, tools: names, condensed: parts.condensed, followed };
+}
+
+/** Of what the agent does in a replay, the turn shows only why that takes long. A warm-up has no turn that could show it. */
+function showRetry(update: Update, { held, turn }: RestoreRequest): void {
+  if (turn === null || modelRetryIn(update) === null) return;
+  const event = { kind: 'turn.update', turn: turn.id, payload: { acp: UPDATE_VERSION, update } } as const;
+  held.lease.say({ write: 'event', event });
 }
 
 interface Reopened {

@@ -6,7 +6,7 @@ import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts'
 import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
 import { whenTooLong } from '../../core/restore/restore-settings.ts';
-import { aside } from '../../core/restore/session.ts';
+import { aside, type ContextUse } from '../../core/restore/session.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { choicesOf } from '../../core/turn/choices.ts';
 import type { Prompt } from '../../core/turn/content.ts';
@@ -20,6 +20,7 @@ import type { NewSession } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { OpenSession, Restored } from '../restore/request.ts';
 import { promptTold, worded } from '../restore/told.ts';
+import { notTooDeep } from '../too-deep.ts';
 import { type Held, notNew } from '../worker/held.ts';
 import { EventWriter } from './event-writer.ts';
 import { PermissionDesk } from './permissions.ts';
@@ -62,6 +63,8 @@ export interface AttemptResult {
   readonly parts: readonly RecordPart[];
   /** What the agent replaced by a summary of its own; null: nothing. */
   readonly condensed: Condensed | null;
+  /** How full its context is, as the agent last reported it; null: it has not. */
+  readonly context: ContextUse | null;
   readonly title: string | null;
   /** How much of the session's transcript file was mirrored before. */
   readonly mirrored: number;
@@ -125,10 +128,14 @@ class Attempt {
       if (signal.signal.aborted) stop();
       const expected = this.#open.position;
       const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
-      for await (const event of this.#session.prompt(prompt)) {
+      for await (const said of this.#session.prompt(prompt)) {
+        const event = notTooDeep(said);
         signal.heard(event.type === 'update' ? event.update : undefined);
-        if (event.type === 'ended') outcome = event.outcome;
-        else await this.#handle(event);
+        if (event.type === 'ended') {
+          outcome = event.outcome;
+          break;
+        }
+        await this.#handle(event);
       }
     } catch (error) {
       // The lease or the storage is lost: the agent must not continue unwatched.
@@ -139,6 +146,8 @@ class Attempt {
       this.#writer.end();
       this.#desk.close();
     }
+    // Of a session that is lost nothing more is taken, even if its process runs.
+    if (outcome.kind === 'lost') await this.#session.kill();
     await this.#giveBack();
     if (outcome.kind === 'completed' && !this.#writer.answered) outcome = { ...outcome, ...NO_ANSWER };
     // It may have ended its turn before it was killed. It must not count as a live session.
@@ -216,6 +225,7 @@ class Attempt {
     switch (event.type) {
       case 'update':
         this.#count(event.update);
+        this.#request.held.parts.agents.get(this.#request.agent.name)?.announcements?.see(event.update);
         if (showsAnswer(event.update)) this.#isAnswering = chunkText(event.update) !== null;
         return this.#writer.add(event.update);
       case 'session':
@@ -333,6 +343,7 @@ class Attempt {
       again: outcome.kind === 'failed' && outcome.again,
       parts: parts.parts(),
       condensed: parts.condensed,
+      context: parts.context,
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#isCostUnknown(outcome) ? withUnknownCost(this.#usage) : this.#usage,

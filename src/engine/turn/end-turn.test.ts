@@ -19,6 +19,7 @@ const EFFECT: SessionEffect = {
   omitted: OMITTED,
   condensed: null,
   copy: {},
+  context: null,
   closeReason: null,
 };
 const FACTS: EndFacts = {
@@ -112,6 +113,13 @@ describe('the session of a turn that ends', () => {
       reason,
     ],
     ['has the copy of its transcript and the note of its adapter', { copy: COPY }, {}, COPY, null],
+    [
+      'has its context as the turn has shown it',
+      { context: { used: 5, size: 9 } },
+      {},
+      { context: { used: 5, size: 9 } },
+      null,
+    ],
     [
       'keeps its position when it accepted no prompt',
       notTold,

@@ -5,7 +5,7 @@ import type { SandboxProcess } from '../../core/process.ts';
 import { condensedTo } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
-import { aside, stateWithoutProcess } from '../../core/restore/session.ts';
+import { aside, type ContextUse, stateWithoutProcess } from '../../core/restore/session.ts';
 import { type AgentTraits, canReopen } from '../../core/restore/traits.ts';
 import { type Condensed, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
@@ -14,6 +14,7 @@ import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, SentPrompt } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
+import { readableTail } from '../too-deep.ts';
 import type { Held } from '../worker/held.ts';
 import type { AttemptResult } from './attempt.ts';
 
@@ -52,6 +53,8 @@ export interface SessionEffect {
   readonly condensed: Condensed | null;
   /** What was added to its transcript file, and its adapter's note. */
   readonly copy: Pick<SessionChange, 'mirror' | 'memo'>;
+  /** How full its context is; null: the turn has not shown it. */
+  readonly context: ContextUse | null;
   /** Why it is closed with the turn; null: it is kept. */
   readonly closeReason: string | null;
 }
@@ -81,12 +84,12 @@ export function endOf(facts: EndFacts): Write[] {
 /** Only a completed turn moves the watermark, with a position read back or a process still alive (R9). */
 function afterTurn(
   { turn, outcome }: EndFacts,
-  { was, alive, process, reopens, position, dropped, omitted, condensed, copy, closeReason }: SessionEffect,
+  { was, alive, process, reopens, position, dropped, omitted, condensed, copy, context, closeReason }: SessionEffect,
 ): { change: SessionChange; reason: string | null } {
   const at = position === undefined ? {} : { position };
   const isKnown = alive || (position ?? null) !== null;
   const told = was === 'told' && isKnown ? { watermark: turn.n, dropped, omitted } : {};
-  const known = { ...at, ...told, ...condensing(turn, condensed), ...copy };
+  const known = { ...at, ...told, ...condensing(turn, condensed), ...copy, ...(context && { context }) };
   if (closeReason !== null) return { change: { ...known, ...aside('closed') }, reason: closeReason };
   const reasons: Record<SessionEffect['was'], string | null> = {
     told: null,
@@ -226,6 +229,7 @@ async function sentFacts(held: Held, turn: Turn, ending: Ending, result: Attempt
     dropped: result.receipt.dropped,
     omitted: { shortened: result.receipt.shortened, leftOut: result.receipt.leftOut },
     condensed: result.condensed ?? storage.condensed,
+    context: result.context,
     copy: failure === null && ref !== null ? await mirror(result) : {},
     closeReason,
   };
@@ -256,6 +260,7 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
     dropped: 0,
     omitted: NOTHING_OMITTED,
     condensed: result.condensed,
+    context: result.context,
     copy: noted === undefined ? {} : await mirror(result),
     closeReason: sessionWasCurrent ? null : 'it did not take the prompt that it was opened for',
   };
@@ -323,7 +328,7 @@ async function readStorage(
 
 /** What the agent's own storage contains of a turn that nobody saw. */
 export async function readTail(held: Held, agent: Agent, sessionId: string, sent: SentPrompt): Promise<Stored> {
-  const tail = await agent.tail(sessionId, sent, await held.openSandbox());
+  const tail = await readableTail(agent, sessionId, sent, await held.openSandbox());
   const parts = new PartsBuilder();
   for (const update of wellFormed(tail?.updates ?? [])) parts.add(update);
   const { condensed } = parts;

@@ -50,7 +50,9 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   });
   const { failure, recovered, parts, usage } = end;
   const condensed = tail?.condensed ?? seen.condensed;
-  const gone = { alive: false, process: null, reopens, position: tail?.position ?? null, condensed, copy: {} };
+  const { context } = seen;
+  const position = tail?.position ?? null;
+  const gone = { alive: false, process: null, reopens, position, condensed, context, copy: {} };
   const receipt = receipts.at(-1) ?? null;
   const effect = { ...gone, ...(recovered && receipt !== null ? told(turn, receipt) : CUT_OFF) };
   await writeEnd(held, {

@@ -5,7 +5,7 @@ import { afterLockWait, nextLockWait } from '../../core/restore/lock-wait.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import { type EffectiveRestore, effectiveRestore } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
-import { type Choices, choicesOf, howToChoose, mergeChoices } from '../../core/turn/choices.ts';
+import { type Choices, choicesOf, howToChoose, mergeChoices, NOTHING_TO_CHOOSE } from '../../core/turn/choices.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { type AttemptFacts, decideAfterAttempt, stopped, type TurnVerdict } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
@@ -210,16 +210,15 @@ async function leaveUnsent({ held, agent, kept }: Run, session: AgentSession): P
 async function choose(run: Run, session: AgentSession): Promise<Failure | 'set' | 'reopen'> {
   const { agent, choices } = run;
   const nothing = Object.keys(choices).length === 0;
-  const chosen = session.choose === undefined ? (nothing ? 'set' : NOTHING_TO_CHOOSE) : await session.choose(choices);
+  const chosen =
+    session.choose === undefined ? (nothing ? 'set' : { why: NOTHING_TO_CHOOSE }) : await session.choose(choices);
   if (typeof chosen === 'string') return chosen;
   // Some of it may have been set.
   await leaveUnsent(run, session);
   const { kept, ...own } = choicesOf(run.turn.options);
-  const hint = howToChoose(own, kept, session.choose !== undefined);
+  const hint = howToChoose(own, kept, chosen.why !== NOTHING_TO_CHOOSE);
   return { code: 'refused', message: asSentence(`${agent.name}: ${chosen.why}`), hint };
 }
-
-const NOTHING_TO_CHOOSE = { why: 'this agent has no model, mode or config options to choose' };
 
 function unsent(failure: Failure | null, receipt: Receipt | null = null): Attempted {
   return { sent: null, failure, receipt };

@@ -10,6 +10,7 @@ export const EXIT: Record<ErrorCode, number> = {
   refused: 2,
   too_large: 2,
   agent_unavailable: 3,
+  signed_out: 3,
   not_found: 4,
   permission_denied: 5,
   restore_failed: 6,

@@ -67,8 +67,9 @@ export function costLine(usage: Usage): string | null {
 
 /** A tool in one line: its kind, what it did and on what, how long it took, and how it ended if it did not complete. */
 export function toolLine({ kind, name, target, status, ms }: ToolPart): string {
-  const what = oneLine(name);
-  const on = target === null || what.includes(oneLine(target)) ? '' : ` ${oneLine(target)}`;
+  const what = oneLine(name, 'code');
+  const place = oneLine(target ?? '', 'code');
+  const on = what.includes(place) ? '' : ` ${place}`;
   const sort = kind === 'other' || what.toLowerCase().startsWith(kind) ? 'tool' : oneLine(kind);
   const took = ms === undefined ? '' : `, ${shortTime(ms)}`;
   const ended = { completed: '', failed: ', failed', unknown: ', end unknown' }[status];

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
 import { type Command, CommanderError } from 'commander';
 import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
 import { shellWord } from '../../core/turn/quoted.ts';
@@ -87,15 +87,37 @@ function isExec(begun: Command | null, inner: Command | null): boolean {
 }
 
 /**
- * How the shell of this environment runs us: by name, or by npx, which finds us in a checkout and where a project has installed us.
- * npm adds folders of packages to the path of what it runs; the shell does not have them.
+ * How the shell of this environment runs us: by name; by npx, in a checkout and where a project has installed us; elsewhere by the path of
+ * our program, because npx would ask the registry for the name. npm adds folders of packages to the path of what it runs; the shell does
+ * not have them.
  */
 function commandIn({ PATH = '' }: NodeJS.ProcessEnv): string {
   if (PATH === '') return 'throughline';
   const folders = PATH.split(delimiter).filter(
     (folder) => folder !== '' && !folder.endsWith(join('node_modules', '.bin')),
   );
-  return folders.some((folder) => existsSync(join(folder, 'throughline'))) ? 'throughline' : 'npx throughline';
+  if (folders.some((folder) => existsSync(join(folder, 'throughline')))) return 'throughline';
+  const [, program] = process.argv;
+  return program === undefined || npxFindsUs(here()) ? 'npx throughline' : shellWord(program);
+}
+
+/** The root if the working directory was deleted: Node then cannot tell it. */
+function here(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return '/';
+  }
+}
+
+/** As a package of the folder or of one above it, or as the project that the folder is in (`inProject`: that was found already). */
+function npxFindsUs(folder: string, inProject = false): boolean {
+  if (existsSync(join(folder, 'node_modules', '.bin', 'throughline'))) return true;
+  const manifest = join(folder, 'package.json');
+  const isProject = existsSync(manifest);
+  if (isProject && !inProject && /"name":\s*"throughline"/.test(readFileSync(manifest, 'utf8'))) return true;
+  const above = dirname(folder);
+  return above !== folder && npxFindsUs(above, inProject || isProject);
 }
 
 /** Where the environment may say the same as a flag. */
@@ -214,12 +236,20 @@ function failureOfThrown(error: unknown, begun: Command | null, inner: Command |
     const help = `throughline ${named.join('')}--help`;
     return unknownSubcommand(error, begun, help) ?? failureOfUse(error, help);
   }
+  // Node says this whenever something needs the directory: a relative path, the settings file that may be there.
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') return WORKING_DIRECTORY_GONE;
   return {
     code: 'internal',
     message: `Internal error: ${oneSentence(error)}`,
     hint: 'This is a bug. Set THROUGHLINE_DEBUG=1 to see where it happened.',
   };
 }
+
+const WORKING_DIRECTORY_GONE: Failure = {
+  code: 'invalid',
+  message: 'The working directory of this command was deleted.',
+  hint: 'Change to another ("cd"), and run it again.',
+};
 
 /** For a command that also acts without a subcommand, commander reports a wrong subcommand as an excess argument. Null: another error. */
 function unknownSubcommand({ code }: CommanderError, begun: Command | null, help: string): Failure | null {

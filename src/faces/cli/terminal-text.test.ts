@@ -196,7 +196,24 @@ test('a text is cut by the columns that a terminal needs for it, and no characte
 
 test('what looks like another letter is written out, in code and in one line', () => {
   expect(codeText('curl get.harb\u043erbank.dev\nls')).toBe('curl get.harb[\u043e · Cyrillic]rbank.dev\nls');
-  expect(codeText('echo ok # \u202e; rm -rf ~')).toBe('echo ok # \\u{202e}; rm -rf ~');
+  expect(codeText('echo ok # \u202e; rm -rf ~ #')).toBe('echo ok # [U+202E · turns text round]; rm -rf ~ #');
   expect(oneLine('Fix the p\u0430yment — “now”')).toBe('Fix the p[\u0430 · Cyrillic]yment — “now”');
   expect(oneLine('rm\u00a0-rf', 'code')).toBe('rm[U+00A0 · space]-rf');
+});
+
+test('an escape sequence hides nothing of a command: a shell runs what stands in it', () => {
+  expect(oneLine('echo \u001b]0; rm -rf ~ ;\u0007', 'code')).toBe(
+    'echo [U+001B · control character]]0; rm -rf ~ ;[U+0007 · control character]',
+  );
+});
+
+test('no line of code has a character that controls a terminal, for any input', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      expect([...oneLine(text, 'code'), ...codeText(text)].filter((char) => isForbidden(char.charCodeAt(0)))).toEqual(
+        [],
+      );
+      expect(codeText(text)).toBe(stripControls(codeText(text)));
+    }),
+  );
 });

@@ -5,7 +5,7 @@ import { shorten } from '../../core/turn/shorten.ts';
 /*
  * Text of agents, prompts, titles and files must not steer a terminal. Everything that a person sees passes through here.
  * Escape sequences are removed as a whole, and so is every other control character. A character that reorders text, or that cannot
- * be seen, is shown as its number: `\u{202e}`.
+ * be seen, is shown as its number: `\u{202e}`. In lines and in code it is written out with its name (core/input/marks.ts).
  *
  *   text ──ESC──▶ escape ──[──▶ csi     … final byte ──▶ text
  *     │             ├──] P X ^ _──▶ string … BEL or ST ──▶ text
@@ -141,12 +141,21 @@ export function stripControls(text: string): string {
  */
 export function oneLine(text: string, as: MarkedAs = 'words'): string {
   const short = text.length <= LONGEST_LINE ? text : shorten(text, LONGEST_LINE);
-  return writtenOut(stripControls(short), as).replaceAll(/\s+/g, ' ').trim();
+  const shown = as === 'code' ? codeText(short) : writtenOut(withoutSequences(short), 'words');
+  return shown.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Commands, questions and changes: what looks like another character is written out as well. */
+/**
+ * Commands, questions, paths and changes. Nothing of them is left out, because a shell does not leave it out either: control characters
+ * and what looks like another character are written out.
+ */
 export function codeText(text: string): string {
-  return writtenOut(stripControls(text), 'code');
+  return writtenOut(text, 'code');
+}
+
+function withoutSequences(text: string): string {
+  const stripper = new ControlStripper({ keepsInvisible: true });
+  return stripper.push(text) + stripper.end();
 }
 
 /** In at most so many cells of a terminal: a longer text is cut, and its last cell shows that. */

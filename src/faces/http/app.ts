@@ -55,6 +55,8 @@ export interface AppParts {
   readonly health?: Health;
   readonly log: Log;
   readonly version: string;
+  /** How a shell of this machine runs our commands for this data; left out: by their names. */
+  readonly command?: string;
   readonly stream: StreamSettings;
   /** The most event streams at a time. */
   readonly mostReaders: number;
@@ -288,7 +290,11 @@ async function readCall(
     parts.newLink(grantBy({ ...principal, serverOwner: parts.keeper.owner }, asked));
   const { insight = null } = parts;
   const ours = { engine, tasks, board: tasks ?? null, tracker, streams, newLink, health, insight };
-  const who = { principal, isOperator: isOperator(principal, parts.keeper.owner) };
+  const who = {
+    principal,
+    isOperator: isOperator(principal, parts.keeper.owner),
+    command: parts.command ?? 'throughline',
+  };
   return { ...request, ...ours, ...who, waiting, lastEventId };
 }
 

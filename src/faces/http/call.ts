@@ -32,6 +32,8 @@ interface Call<N extends OperationName> {
   readonly principal: Principal;
   /** Whether the caller may see what is about all owners. */
   readonly isOperator: boolean;
+  /** How a shell of this machine runs our commands for this data. */
+  readonly command: string;
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;
   readonly body: PartOf<N, 'body'>;

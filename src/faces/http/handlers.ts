@@ -128,7 +128,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { permissions: await engine.permissions(query) };
   },
   getPermission: ({ engine, params }) => engine.permission(params.permission),
-  answer: ({ engine, params, body }) => engine.answer(params.permission, body.optionId),
+  answer: ({ engine, params, body }) => engine.answer(params.permission, body.optionId, { from: body.from }),
 
   async listEvents({ engine, params, query }) {
     return { events: await engine.events(params.conversation, query) };
@@ -215,8 +215,8 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     if (insight === null) throw new Refusal('not_found', 'This server has no doctor.');
     return { findings: await insight.examine() };
   },
-  async whoAmI({ principal: { owner, by, scopes, owners, expiresAt }, isOperator }) {
-    return { owner, by, scopes: [...scopes], owners, isOperator, expiresAt };
+  async whoAmI({ principal: { owner, by, scopes, owners, expiresAt }, isOperator, command }) {
+    return { owner, by, scopes: [...scopes], owners, isOperator, command: isOperator ? command : null, expiresAt };
   },
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),

@@ -14,7 +14,17 @@ import { STREAM, type StreamSettings } from './streams/event-stream.ts';
 export interface ServerOptions
   extends Pick<
     AppParts,
-    'engine' | 'tasks' | 'trackers' | 'log' | 'metrics' | 'health' | 'version' | 'backup' | 'insight' | 'page'
+    | 'engine'
+    | 'tasks'
+    | 'trackers'
+    | 'log'
+    | 'metrics'
+    | 'health'
+    | 'version'
+    | 'command'
+    | 'backup'
+    | 'insight'
+    | 'page'
   > {
   readonly keys: Pick<Store, 'findKey'> & LinkStore;
   readonly token: string;

@@ -50,7 +50,10 @@ export interface NewSession
 
 export interface SessionChange
   extends Partial<
-    Pick<Session, 'state' | 'watermark' | 'dropped' | 'omitted' | 'condensedTo' | 'position' | 'process' | 'memo'>
+    Pick<
+      Session,
+      'state' | 'watermark' | 'dropped' | 'omitted' | 'condensedTo' | 'position' | 'process' | 'memo' | 'context'
+    >
   > {
   /** More of the agent's transcript file. `from` is the number of bytes mirrored already, or 0 to start over; else `invalid`. */
   readonly mirror?: { readonly from: number; readonly bytes: Uint8Array };

@@ -166,7 +166,7 @@ async function failure(child: Child, word: string, program: string): Promise<Thr
   ]);
   if (word === 'missing') {
     const hint =
-      'If it is installed, add its folder to "sandbox.binds" of the settings, or set the agent\'s "command" to its full path.';
+      'If it is installed, add its folder to "sandbox.binds" of the settings, or give its full path (of an agent: "command" in its settings).';
     return fail(`The program ${program} was not found in the sandbox.`, hint);
   }
   const why = errors.trim().slice(0, MOST_SAID) || 'it has ended';

@@ -177,12 +177,15 @@ function notStarted(program: string, cwd: string, cause: NodeJS.ErrnoException):
   if (!existsSync(cwd))
     return fail(`Cannot start ${program}: its working directory ${cwd} no longer exists.`, 'Create it again.');
   if (cause.code === 'ENOENT') {
-    return fail(`The program ${program} was not found.`, 'Install it, or set the agent\'s "command" to its full path.');
+    return fail(
+      `The program ${program} was not found.`,
+      'Install it, or give its full path (of an agent: "command" in its settings).',
+    );
   }
   if (cause.code === 'EACCES') {
     return fail(
       `The program ${program} is not executable.`,
-      'Check its permissions, or set the agent\'s "command" to another program.',
+      'Check its permissions, or name another program (of an agent: "command" in its settings).',
     );
   }
   return fail(`Cannot start ${program}: ${cause.message}`, 'Check the agent\'s "command".');

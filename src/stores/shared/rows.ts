@@ -7,7 +7,7 @@ import type { Budget } from '../../core/limits/budget.ts';
 import { storedProcess } from '../../core/process.ts';
 import type { TurnOutline } from '../../core/public/turn.ts';
 import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
-import type { Session } from '../../core/restore/session.ts';
+import type { ContextUse, Session } from '../../core/restore/session.ts';
 import type { Prompt } from '../../core/turn/content.ts';
 import type { Permission } from '../../core/turn/permission.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
@@ -144,10 +144,10 @@ export function eventOf(conversation: string, row: EventRow): ConversationEvent 
 export const SESSION = `
   SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.omitted,
     s.condensed_to AS "condensedTo", s.state, s.position, s.process, s.mirrored, s.memo, s.unread, s.turns, s.usage,
-    s.opened_at AS "openedAt", s.used_at AS "usedAt", s.used_seq
+    s.context, s.opened_at AS "openedAt", s.used_at AS "usedAt", s.used_seq
   FROM sessions s JOIN conversations c ON c.no = s.conv`;
 
-export interface SessionRow extends Omit<Row<Session, 'usage', 'process' | 'omitted'>, 'unread'> {
+export interface SessionRow extends Omit<Row<Session, 'usage', 'process' | 'omitted' | 'context'>, 'unread'> {
   readonly no: number;
   readonly used_seq: number;
   readonly unread: number;
@@ -156,12 +156,21 @@ export interface SessionRow extends Omit<Row<Session, 'usage', 'process' | 'omit
 export function sessionOf({ no: _, used_seq, ...row }: SessionRow): Session {
   const omitted = parsed<Session['omitted']>(row.omitted) ?? NOTHING_OMITTED;
   const { unread, process, usage } = row;
-  return { ...row, omitted, unread: unread === 1, process: storedProcess(parsed(process)), usage: JSON.parse(usage) };
+  const context = parsed<ContextUse>(row.context);
+  return {
+    ...row,
+    omitted,
+    context,
+    unread: unread === 1,
+    process: storedProcess(parsed(process)),
+    usage: JSON.parse(usage),
+  };
 }
 
 export const PERMISSION = `
   SELECT p.no, p.conv, p.turn AS turn_no, c.id AS conversation, t.id AS turn, p.id, p.attempt, p.title,
-    p.tool_call AS "toolCall", p.options, p.state, p.option_id AS "optionId", p.answered_by AS "answeredBy", p.reason,
+    p.tool_call AS "toolCall", p.options, p.state, p.option_id AS "optionId", p.answered_by AS "answeredBy",
+    p.answered_from AS "answeredFrom", p.reason,
     p.asked_at AS "askedAt", p.ended_at AS "endedAt"
   FROM permissions p JOIN conversations c ON c.no = p.conv JOIN turns t ON t.no = p.turn`;
 

@@ -250,7 +250,7 @@ function cut(reply: string): string {
 /** Why a turn ended that was never begun. */
 export function cancelledBy(by: string, replacedBy: string | null) {
   const how = replacedBy === null ? 'Cancelled' : 'Replaced by another turn';
-  return { code: 'cancelled', message: `${how} by ${by} before it began.` } as const;
+  return { code: 'cancelled', message: `${how} by ${by.replace(/ by (.*)$/s, ' ($1)')} before it began.` } as const;
 }
 
 /** Throws unless there is an answer to deliver. */

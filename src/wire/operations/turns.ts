@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { MOST_QUEUED } from '../../core/queue.ts';
-import { After, Before, Flag, Limit, Wait } from '../parameters.ts';
+import { ANSWERED_FROM } from '../../core/turn/permission.ts';
+import { After, Before, Flag, Limit, TurnNumber, Wait } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Choices, Count, Id, TimeLimits, TurnRestore } from '../values/common.ts';
@@ -173,11 +174,13 @@ export const turns = {
   listPermissions: {
     summary:
       'Lists permissions, oldest first, with who answered them. `open`: only those that wait for an answer, or only the ' +
-      'others. `after`: the id of the last one of the previous page; continue until a page is empty.',
+      'others. `fromTurn`, `toTurn`: only those of these turns of the `conversation`, by number. `after`: the id of the last one of the previous page; continue until a page is empty.',
     scope: 'read',
     query: z.strictObject({
       conversation: optional(Id),
       turn: optional(Id),
+      fromTurn: optional(TurnNumber),
+      toTurn: optional(TurnNumber),
       open: optional(Flag),
       after: optional(Id),
       limit: optional(Limit),
@@ -190,9 +193,11 @@ export const turns = {
     answer: Permission,
   },
   answer: {
-    summary: 'Answers a permission. The first answer wins, and is recorded with who gave it.',
+    summary:
+      'Answers a permission. The first answer wins, and is recorded with who gave it, when, and `from` where, if that is told. 409: another ' +
+      'answer counted, and `detail` says which and whose; `GET` of the permission has it, too.',
     scope: 'approve',
-    body: namedObject('PermissionAnswer', { optionId: Id }),
+    body: namedObject('PermissionAnswer', { optionId: Id, from: optional(z.enum(ANSWERED_FROM)) }),
     answer: Permission,
   },
 } as const satisfies Partial<Record<OperationName, Operation>>;

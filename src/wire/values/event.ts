@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicEvent, PublicEventKind, PublicEventPayloads } from '../../core/public/event.ts';
 import { RUNGS } from '../../core/restore/restore-settings.ts';
+import { ANSWERED_FROM } from '../../core/turn/permission.ts';
 import type { Update as UpdateValue } from '../../core/turn/update.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
@@ -10,7 +11,10 @@ import { Receipt, SessionOrigin, SessionState, Tried } from './session.ts';
 import { PermissionOption, Sent, TurnEnd } from './turn.ts';
 
 /** An ACP `session/update` value, as the agent sent it. */
-const Update = named('Update', z.looseObject({ sessionUpdate: z.string() })) as unknown as z.ZodType<UpdateValue>;
+export const Update = named(
+  'Update',
+  z.looseObject({ sessionUpdate: z.string() }),
+) as unknown as z.ZodType<UpdateValue>;
 
 const OfSandbox = { sandboxId: z.string(), name: z.string().nullable() };
 
@@ -86,7 +90,12 @@ const PAYLOADS = {
     toolCall: z.unknown(),
     options: z.array(PermissionOption),
   }),
-  'permission.answered': z.strictObject({ permissionId: z.string(), optionId: z.string(), by: z.string() }),
+  'permission.answered': z.strictObject({
+    permissionId: z.string(),
+    optionId: z.string(),
+    by: z.string(),
+    from: z.exactOptional(z.enum(ANSWERED_FROM)),
+  }),
   'permission.denied': z.strictObject({ permissionId: z.string(), reason: z.string() }),
   'permission.withdrawn': z.strictObject({ permissionId: z.string(), reason: z.string() }),
   'event.unknown': z.strictObject({ kind: z.string() }),

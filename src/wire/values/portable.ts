@@ -1,15 +1,29 @@
 import * as z from 'zod';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation as ExportedValue } from '../../core/portable.ts';
 import type { TurnRecord as RecordValue } from '../../core/turn/record.ts';
+import type { RecordedDiff as RecordedDiffValue } from '../../core/turn/reported-diff.ts';
 import { namedObject } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Usage } from './common.ts';
 import { Session } from './session.ts';
 import { Prompt, Tool, TurnEnd } from './turn.ts';
 
+const RecordedDiff = z.strictObject({
+  path: z.string(),
+  oldText: z.string().nullable(),
+  newText: z.string(),
+  lines: z.tuple([Count, Count]).readonly().nullable(),
+  cut: z.exactOptional(z.literal(true)),
+}) satisfies z.ZodType<RecordedDiffValue>;
+
 const RecordPart = z.union([
   z.strictObject({ type: z.literal('text'), text: z.string() }),
   z.strictObject({ type: z.literal('thought'), text: z.string() }),
-  z.strictObject({ type: z.literal('tool'), name: z.string(), ...Tool.omit({ title: true }).shape }),
+  z.strictObject({
+    type: z.literal('tool'),
+    name: z.string(),
+    ...Tool.omit({ title: true }).shape,
+    diffs: z.exactOptional(z.array(RecordedDiff)),
+  }),
 ]);
 
 export const TurnRecord = namedObject('TurnRecord', {

@@ -9,6 +9,7 @@ import type { UsageRow as UsageRowValue } from '../../ports/store/usage.ts';
 import { namedObject } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
 import { Conversation } from './conversation.ts';
+import { Update } from './event.ts';
 import { SandboxesDiskUse } from './sandbox.ts';
 import { Receipt, Session } from './session.ts';
 import { TurnView } from './turn.ts';
@@ -43,6 +44,7 @@ export const Agent = namedObject('Agent', {
   traits: Traits.nullable(),
   problem: z.string().nullable(),
   login: z.strictObject({ loggedIn: z.boolean().nullable(), hint: z.string().nullable() }).nullable(),
+  announced: z.array(Update),
 }) satisfies z.ZodType<AgentValue>;
 
 export const ConversationView = namedObject('ConversationView', {
@@ -65,6 +67,7 @@ export const Caller = namedObject('Caller', {
   scopes: z.array(z.enum(SCOPES)),
   owners: z.string().nullable(),
   isOperator: z.boolean(),
+  command: z.string().nullable(),
   expiresAt: Time.nullable(),
 });
 

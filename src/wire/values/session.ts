@@ -24,6 +24,7 @@ export const Session = namedObject('Session', {
   state: SessionState,
   turns: Count,
   usage: Usage,
+  context: z.strictObject({ used: Count, size: Count }).nullable(),
   openedAt: Time,
   usedAt: Time,
 }) satisfies z.ZodType<PublicSession>;

@@ -14,6 +14,7 @@ import type {
   Prompt as PromptValue,
 } from '../../core/turn/content.ts';
 import {
+  ANSWERED_FROM,
   type Denial as DenialValue,
   type PermissionOption as OptionValue,
   PERMISSION_STATES,
@@ -108,7 +109,7 @@ export const TurnOutline = named(
     usage: true,
     startedAt: true,
     endedAt: true,
-  }).extend({ rung: ReceiptRung.nullable() }),
+  }).extend({ rung: ReceiptRung.nullable(), given: ReceiptRung.nullable() }),
 ) satisfies z.ZodType<TurnOutlineValue>;
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -147,6 +148,7 @@ export const Permission = namedObject('Permission', {
   state: z.enum(PERMISSION_STATES),
   optionId: z.string().nullable(),
   answeredBy: z.string().nullable(),
+  answeredFrom: z.enum(ANSWERED_FROM).nullable(),
   reason: z.string().nullable(),
   askedAt: Time,
   endedAt: Time.nullable(),

@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { pageServer, waitForRender } from './harness.ts';
+import { showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -24,13 +25,13 @@ server.test('what hides or forges the text of a question is marked, and can be a
   const { id } = await conversation.get();
   const page = await open(`/c/${id}`);
   const card = page.getByRole('region', { name: /^Permission: / });
-  const title = card.getByRole('heading');
+  const title = card.getByText('echo ok #');
   await title.waitFor();
   expect(await title.textContent()).toBe(
-    'echo ok # U+202E · reorders text; rm -rf ~ # get.harb\u043e · Cyrillicrbank.dev',
+    'echo ok # U+202E · turns text round; rm -rf ~ # get.harb\u043e · Cyrillicrbank.dev',
   );
-  expect(await title.locator('mark').allTextContents()).toEqual(['U+202E · reorders text', '\u043e · Cyrillic']);
-  await card.getByText(/^2 characters here are not what a person would see/).waitFor();
+  expect(await title.locator('mark').allTextContents()).toEqual(['U+202E · turns text round', '\u043e · Cyrillic']);
+  await card.getByText(/^Two characters here are not what they look like: U\+202E changes the order/).waitFor();
   expect(await card.getByRole('button').allTextContents()).not.toContainEqual(expect.stringMatching(/always/i));
   const name = 'Fix the p[\u0430 · Cyrillic]yment';
   await page.getByRole('heading', { level: 1, name }).waitFor();
@@ -71,7 +72,7 @@ server.test(
 
     const page = await open('/');
     await page.getByRole('region', { name: 'Needs you' }).getByText('osprey').first().waitFor();
-    await expectNothingRan(page, 'inbox and rail');
+    await expectNothingRan(page, '“For you” and rail');
     await page.keyboard.press('/');
     await page.keyboard.type('osprey');
     await page.getByRole('list', { name: 'Search results' }).getByText('osprey').first().waitFor();
@@ -99,8 +100,8 @@ server.test(
     await page.getByRole('article', { name: 'Turn 1', exact: true }).waitFor();
     await expandAll(page);
     await expectNothingRan(page, 'first turn');
-    for (const tab of ['Lineage', 'Raw']) {
-      await page.getByRole('tab', { name: tab }).click();
+    for (const tab of ['Sessions', 'Raw'] as const) {
+      await showPanel(page, tab);
       await page
         .getByRole('tabpanel')
         .getByText(tab === 'Raw' ? 'turn.ended' : /osprey/)
@@ -126,12 +127,15 @@ server.test(
 
 /** Expands everything that is collapsed, and opens the panel. */
 async function expandAll(page: Page): Promise<void> {
-  await page.evaluate(() => {
-    const collapsed = 'main :is(button, summary)[aria-expanded="false"]:not([aria-haspopup])';
-    for (const button of document.querySelectorAll<HTMLElement>(collapsed)) button.click();
-    for (const details of document.querySelectorAll('details')) details.open = true;
-  });
-  await waitForRender(page);
+  // A run of tools opens to rows, which open to their output.
+  for (let level = 0; level < 3; level += 1) {
+    await page.evaluate(() => {
+      const collapsed = 'main :is(button, summary)[aria-expanded="false"]:not([aria-haspopup])';
+      for (const button of document.querySelectorAll<HTMLElement>(collapsed)) button.click();
+      for (const details of document.querySelectorAll('details')) details.open = true;
+    });
+    await waitForRender(page);
+  }
 }
 
 /** The harness reports requests to other origins and violations of the policy. */

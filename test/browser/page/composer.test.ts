@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { axe, PHONE, pageServer, waitForRender } from './harness.ts';
+import { axe, killSession, PHONE, pageServer, waitForRender } from './harness.ts';
 
 const server = pageServer();
 
@@ -650,7 +650,7 @@ server.test(
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Options for the next prompt: rebuild' }).waitFor();
     await sendPrompt(page, 'Which codewords have you seen?');
-    await page.getByText(/^Rebuilt on request · rebuilt by transcript · 1 carried, 0 dropped · /).waitFor();
+    await page.getByText('You asked for a new session. A new session was told the one turn.').waitFor();
     await sendPrompt(page, '/say Three.');
     await expect.poll(async () => (await conversation.turns()).at(2)?.state).toBe('completed');
     const { receipts } = await conversation.show();
@@ -741,12 +741,10 @@ server.test('the session is killed on the page, and the next prompt restores it'
   const conversation = await newConversation();
   await conversation.ask('The codeword is osprey.');
   const page = await open(`/c/${(await conversation.get()).id}`);
-  await page.getByRole('button', { name: 'Kill session' }).click();
-  await page.getByText('Session ended. Nothing that was said is lost.').waitFor();
+  await killSession(page);
   expect(await promptField(page).evaluate((element) => element === document.activeElement)).toBe(true);
   expect((await conversation.sessions()).filter(({ state }) => state === 'live')).toEqual([]);
   // The focus must not warm the session again that was just killed.
-  await expect.poll(() => page.getByRole('button', { name: 'Kill session' }).count()).toBe(0);
   await promptField(page).blur();
   await promptField(page).focus();
   await page.keyboard.type('Which codewords have you seen?');
@@ -759,9 +757,10 @@ server.test('the session is killed on the page, and the next prompt restores it'
   expect((await conversation.show()).receipts.at(-1)).toMatchObject({ turn: 2, rung: 'resume' });
   await page
     .getByRole('region', { name: 'Seam before turn 2' })
-    .getByText(/Process was killed.*1 carried, 0 dropped/)
+    .getByText(/was killed\. It reopened its own session, the one turn\./)
     .waitFor();
-  await page.getByRole('button', { name: 'Kill session' }).waitFor();
+  await page.getByRole('button', { name: 'Conversation actions' }).click();
+  await page.getByRole('menuitem', { name: 'Kill the live session' }).waitFor();
 });
 
 server.test(

@@ -66,7 +66,7 @@ server.test('a late response does not bring back a turn and a question that have
 server.test('a late list of conversations does not show a question that has ended', async ({ open }) => {
   const conversation = await newConversation('overtaken');
   const page = await open('/');
-  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  await page.getByRole('heading', { name: 'For you' }).waitFor();
   await conversation.ask('Hello');
   await page.getByRole('region', { name: 'Changed since you looked' }).getByText('overtaken').waitFor();
   // The page requests the list while the question is open. The response arrives when the turn has ended.
@@ -88,18 +88,18 @@ server.test('a late list of conversations does not show a question that has ende
 server.test('after an agent has died, no view shows its turn as running', async ({ open }) => {
   const conversation = await newConversation('dying');
   const { id } = await conversation.ensure();
-  const [page, inbox] = [await open(`/c/${id}`), await open('/')];
+  const [page, forYou] = [await open(`/c/${id}`), await open('/')];
   await expect(conversation.ask('/say I begin.\n/tool edit a.txt\n/die')).rejects.toThrow();
   await turn(page, 1)
     .getByText(/ended before|died|exited|interrupted|killed|failed/i)
     .first()
     .waitFor();
-  for (const text of [/Answering/, /Running/, /Restoring/])
+  for (const text of [/Answering/, /Working/, /Restoring/])
     await expect.poll(() => page.getByRole('main').getByText(text).count(), { message: String(text) }).toBe(0);
   await page.getByRole('button', { name: 'Send' }).waitFor();
-  await inbox.getByRole('link', { name: /dying/ }).first().waitFor();
-  await expect.poll(() => inbox.getByRole('region', { name: 'Running' }).count()).toBe(0);
-  await expect.poll(() => inbox.title()).toBe('Throughline');
+  await forYou.getByRole('link', { name: /dying/ }).first().waitFor();
+  await expect.poll(() => forYou.getByRole('img', { name: 'Working' }).count()).toBe(0);
+  await expect.poll(() => forYou.title()).toBe('Throughline');
 });
 
 server.test(
@@ -197,7 +197,7 @@ server.test('switching between conversations does not get slower when there are 
       await list.locator('..').evaluate((element) => element.scrollTo(0, element.scrollHeight));
       return list.locator('..').evaluate((element) => element.scrollHeight);
     })
-    .toBeGreaterThan(600 * 30); // a row is more than 30 px high
+    .toBeGreaterThan(600 * 27); // a row is 28 px high
   const many = await switchMs(page, places);
   // If the rail rendered all of its rows again, the time would grow with their number.
   expect(many, `${few} ms for a switch with few conversations, ${many} ms with many`).toBeLessThan(few * 3 + 10);

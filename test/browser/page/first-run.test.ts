@@ -42,7 +42,7 @@ server.test(
     await page.reload();
     await expect.poll(stepsDone).toBe(3);
     await page.goto(server.url);
-    await page.getByRole('heading', { name: 'Inbox' }).waitFor(); // the second visit begins with the inbox
+    await page.getByRole('heading', { name: 'For you' }).waitFor(); // the second visit begins with it
   },
 );
 

@@ -225,6 +225,13 @@ export async function waitForRender(page: Page): Promise<void> {
   );
 }
 
+/** Kills the live session of the open conversation by its menu. */
+export async function killSession(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Conversation actions' }).click();
+  await page.getByRole('menuitem', { name: 'Kill the live session' }).click();
+  await page.getByText('Session ended. Nothing that was said is lost.').first().waitFor();
+}
+
 /** The source of axe. The driver @axe-core/playwright injects it for every check, which takes longer than the check itself. */
 const AXE = readFileSync(createRequire(import.meta.resolve('@axe-core/playwright')).resolve('axe-core'), 'utf8');
 /** The rules about colours. Only these can differ between the colour schemes, so the second check runs only these. */

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { INTERFACE, INTERFACE_HEADER } from '../../../src/wire/operations/operation.ts';
 import { axe, PHONE, pageServer } from './harness.ts';
+import { showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -61,8 +62,7 @@ server.test(
     const noSandboxes = { sandboxes: [], diskUse: { sandboxes: 0, bytes: 0 } };
     await context.route('**/v1/sandboxes?*', (route) => route.fulfill({ json: noSandboxes }));
     await list.getByRole('link', { name: 'painter' }).click();
-    await page.getByRole('button', { name: 'Show the panel' }).click();
-    await page.getByRole('tab', { name: 'Lineage' }).click();
+    await showPanel(page, 'Sessions');
     await page.getByText(/^Works in the sandbox atelier · not opened yet · .*shared by 2 conversations$/).waitFor();
   },
 );
@@ -71,10 +71,9 @@ server.test('the doctor reports findings, and the chain of a conversation is ver
   const tl = await server.tl();
   await tl.engine.ensure({ key: 'another' });
   await tl.conversation('chain').ask('/say One.');
-  const page = await open('/health');
   // The view must list all conversations, even if the rail does not.
-  await page.getByRole('complementary', { name: 'Conversations' }).getByLabel('State').selectOption('Running');
-  await page.getByText('No conversation matches the filters.').waitFor();
+  await tl.conversation('chain').arrange({ putAway: true });
+  const page = await open('/health');
   await page.getByRole('button', { name: 'Verify' }).click();
   await page.getByText('No event was changed, removed or added.').waitFor();
   // The result disappears when another conversation is chosen.

@@ -39,14 +39,33 @@ server.test(
 );
 
 server.test(
-  'the inbox has no serious findings of axe on a phone',
+  '“For you” has no serious findings of axe on a phone',
   async ({ open }) => {
     const page = await open('/');
-    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    await page.getByRole('heading', { name: 'For you' }).waitFor();
     await axe(page);
   },
   PHONE,
 );
+
+server.test('the page can be installed, with icons of its server', async ({ open, context }) => {
+  const page = await open('/');
+  const session = await context.newCDPSession(page);
+  const { url, errors, data } = await session.send('Page.getAppManifest');
+  expect([errors, new URL(url).origin]).toEqual([[], server.url]);
+  const { icons, ...manifest } = JSON.parse(data ?? '{}');
+  expect(manifest).toMatchObject({ name: 'Throughline', start_url: '/', display: 'standalone' });
+  const types = await Promise.all(
+    [url, ...icons.map(({ src }: { src: string }) => server.url + src)].map(async (file) => {
+      const response = await context.request.get(file);
+      return [response.status(), response.headers()['content-type']].join(' ');
+    }),
+  );
+  expect(types).toEqual(['200 application/manifest+json', ...icons.map(() => '200 image/png')]);
+  const problems = (await session.send('Page.getInstallabilityErrors')).installabilityErrors;
+  // This browser has no profile that something could be installed in.
+  expect(problems.map(({ errorId }) => errorId).filter((id) => id !== 'in-incognito')).toEqual([]);
+});
 
 server.test('a control has a tooltip, which shows on hover and on keyboard focus', async ({ open }) => {
   const page = await open('/');
@@ -54,7 +73,7 @@ server.test('a control has a tooltip, which shows on hover and on keyboard focus
   await page.getByRole('button', { name: 'New conversation' }).hover();
   await tip.waitFor();
   expect(await tip.innerText()).toMatch(/^New conversation\s*c$/); // with its keyboard shortcut
-  await page.getByRole('heading', { name: 'Inbox' }).hover();
+  await page.getByRole('heading', { name: 'For you' }).hover();
   await tip.waitFor({ state: 'detached' });
   await page.getByRole('complementary').getByRole('link', { name: 'Throughline' }).focus();
   await page.keyboard.press('Tab');

@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { axe, PHONE, pageServer } from './harness.ts';
+import { showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -19,27 +19,22 @@ async function conversationWithThreeSessions(key: string): Promise<string> {
   return (await conversation.get()).id;
 }
 
-const openPanel = async (page: Page, tab: string) => {
-  await page.getByRole('button', { name: 'Show the panel' }).click();
-  await page.getByRole('tab', { name: tab }).click();
-};
-
 server.test(
-  'the lineage shows which session answered which turns, and every node leads to its turn',
+  'the tab Sessions shows which session answered which turns, and every node leads to its turn',
   async ({ open }) => {
     const page = await open(`/c/${await conversationWithThreeSessions('lineage')}`);
-    await openPanel(page, 'Lineage');
+    await showPanel(page, 'Sessions');
     const nodes = page.getByRole('button', { name: /go to turn/ });
     await expect.poll(() => nodes.allTextContents()).toHaveLength(3);
     for (const name of [
-      /^Turns 1–2\s*forgetful\s*new session · .*: go to turn 1$/,
-      /^Turn 3\s*forgetful\s*rebuilt by transcript · .*: go to turn 3$/,
-      /^Turn 4\s*scripted\s*rebuilt by transcript · .*: go to turn 4$/,
+      /^Turns 1–2\s*forgetful\s*first session · .*: go to turn 1$/,
+      /^Turn 3\s*forgetful\s*told what was said · .*: go to turn 3$/,
+      /^Turn 4\s*scripted\s*told what was said · .*: go to turn 4$/,
     ]) {
       await expect.poll(() => page.getByRole('button', { name }).count(), { message: String(name) }).toBe(1);
     }
-    const circles = page.getByRole('complementary', { name: 'Panel' }).locator('svg circle');
-    const colours = () => circles.evaluateAll((all) => all.map((circle) => getComputedStyle(circle).fill));
+    const circles = page.getByRole('tabpanel').locator('svg circle');
+    const colours = () => circles.evaluateAll((all) => all.map((circle) => getComputedStyle(circle).stroke));
     await expect.poll(async () => new Set(await colours()).size).toBe(3);
     await nodes.nth(1).click();
     await page.waitForURL(/\/turn\/3$/);
@@ -54,9 +49,9 @@ server.test('a fork is shown in both conversations, and leads from one to the ot
   const copy = await (await conversation.fork({ turn: 1, key: 'the fork', title: 'Another way' })).get();
   const page = await open(`/c/${(await conversation.get()).id}`);
   // The panel must show the fork even if the rail does not.
-  await page.getByRole('complementary', { name: 'Conversations' }).getByLabel('State').selectOption('Running');
-  await page.getByText('No conversation matches the filters.').waitFor();
-  await openPanel(page, 'Lineage');
+  await (await server.tl()).conversation('the fork').arrange({ putAway: true });
+  await page.getByRole('link', { name: '1 put away' }).waitFor();
+  await showPanel(page, 'Sessions');
   await page.getByRole('button', { name: /^Another way\s*fork after turn 1/ }).click();
   await expect.poll(() => page.url()).toContain(copy.id);
   await page.getByRole('button', { name: /forked from it after turn 1/ }).waitFor();
@@ -64,7 +59,7 @@ server.test('a fork is shown in both conversations, and leads from one to the ot
 
 server.test('the usage has figures for every session, and a dash where no figure was reported', async ({ open }) => {
   const page = await open(`/c/${await conversationWithThreeSessions('usage')}`);
-  await openPanel(page, 'Usage');
+  await showPanel(page, 'Usage');
   await page.getByRole('img', { name: /^Tokens in and out of 4 turns; other sessions began at turn 3, 4/ }).waitFor();
   const rows = page.getByRole('complementary', { name: 'Panel' }).locator('tbody tr');
   await expect.poll(() => rows.count()).toBe(3);
@@ -93,11 +88,11 @@ server.test('the changes in the repository of the agent are shown by file', asyn
   await writeFile(join(folder, 'notes.txt'), 'one\nthree\n');
   await writeFile(join(folder, '<img src=x onerror=alert(1)>'), 'new\n');
   const page = await open(`/c/${(await conversation.get()).id}`);
-  await openPanel(page, 'Changes');
+  await showPanel(page, 'Changes');
   await page.getByText('2 files have changed since').waitFor();
   await page.getByText('notes.txt').click();
   const patch = page.getByRole('region', { name: 'Changes in notes.txt' });
-  await expect.poll(async () => (await patch.innerText()).replaceAll(/\s+/g, ' ')).toContain('2 − two 2 + three');
+  await expect.poll(async () => (await patch.innerText()).replaceAll(/\s+/g, ' ')).toContain('1 one − two 2 + three');
   await axe(page);
 });
 
@@ -109,7 +104,7 @@ server.test(
     const conversation = (await server.tl()).conversation('tree', { agent: 'scripted', cwd: folder, worktree: true });
     await conversation.ask('/tool write made.txt');
     const page = await open(`/c/${(await conversation.get()).id}`);
-    await openPanel(page, 'Changes');
+    await showPanel(page, 'Changes');
     await page.getByText('In a separate worktree, on the branch').waitFor();
     await page.getByRole('button', { name: 'Keep…' }).click();
     const keepDialog = page.getByRole('dialog', { name: 'Keep the agent’s changes' });
@@ -157,7 +152,7 @@ server.test('the tab Raw shows every event as it is stored, and new events as th
   const conversation = (await server.tl()).conversation('raw');
   await conversation.ask('/say One.');
   const page = await open(`/c/${(await conversation.get()).id}`);
-  await openPanel(page, 'Raw');
+  await showPanel(page, 'Raw');
   await page.getByRole('button', { name: /turn\.ended/ }).click();
   await page.getByText('"outcome": "completed"').waitFor();
   const events = page.getByRole('complementary', { name: 'Panel' }).locator('li');
@@ -176,7 +171,7 @@ server.test('a turn with more events than one response holds leaves no gap in th
   const conversation = (await server.tl()).conversation('raw-long');
   await conversation.ask('/say One.');
   const page = await open(`/c/${(await conversation.get()).id}`);
-  await openPanel(page, 'Raw');
+  await showPanel(page, 'Raw');
   const events = page.getByRole('complementary', { name: 'Panel' }).locator('li');
   await events.first().waitFor();
   await conversation.ask(Array.from({ length: 80 }, () => '/tool look notes').join('\n'));
@@ -203,7 +198,7 @@ server.test(
   'on a phone the panel is a dialog, which closes on navigation and on a reload',
   async ({ open }) => {
     const page = await open(`/c/${await conversationWithThreeSessions('phone')}`);
-    await openPanel(page, 'Lineage');
+    await showPanel(page, 'Sessions');
     const sheet = page.getByRole('dialog', { name: 'Panel' });
     await sheet.getByRole('button', { name: /go to turn 4/ }).waitFor();
     await axe(page);
@@ -211,10 +206,55 @@ server.test(
     await sheet.getByRole('button', { name: /go to turn 4/ }).tap();
     await sheet.waitFor({ state: 'detached' });
     await page.getByRole('article', { name: 'Turn 4' }).waitFor();
-    await openPanel(page, 'Usage');
+    await showPanel(page, 'Usage');
     await page.reload();
     await page.getByRole('article', { name: 'Turn 4' }).waitFor();
     expect(await sheet.count()).toBe(0);
   },
   PHONE,
 );
+
+server.test(
+  'the outline shows the prompts along the line, leads to them, and marks the one that is read',
+  async ({ open }) => {
+    const messages = Array.from({ length: 60 }, (_, index) => [
+      { role: 'user', content: `Question ${index + 1}\nand more of it` },
+      { role: 'assistant', content: `Answer ${index + 1}. ${'Some words. '.repeat(60)}` },
+    ]).flat();
+    const tl = await server.tl();
+    const { id } = await tl.engine.import(messages, { key: 'outlined', agent: 'forgetful' });
+    await tl.conversation('outlined').ask('/say The end.');
+    const page = await open(`/c/${id}`);
+    const panel = page.getByRole('complementary', { name: 'Panel' });
+    const prompts = panel.getByRole('list', { name: 'Prompts' });
+    const entry = (n: number) => prompts.getByRole('button', { name: new RegExp(`, turn ${n}$`) });
+    // Only the first line of a prompt, and the last turns at first.
+    await entry(60).getByText('Question 60', { exact: true }).waitFor();
+    await prompts.getByRole('button', { name: 'Seam before turn 61: told all' }).waitFor();
+    await expect.poll(() => entry(61).getAttribute('aria-current')).toBe('true');
+    await panel.getByText('2 sessions, one line').waitFor();
+    await panel.getByText('0 dropped').waitFor();
+    expect(await entry(41).count()).toBe(0);
+    await panel.getByRole('button', { name: '41 earlier turns' }).click();
+    await prompts.evaluate((list) => list.parentElement?.scrollTo(0, 0));
+    await entry(3).getByText('Question 3', { exact: true }).click();
+    await page.getByRole('article', { name: 'Turn 3', exact: true }).waitFor();
+    await expect.poll(() => entry(3).getAttribute('aria-current')).toBe('true');
+    await axe(page);
+    // The same link leads there again after somebody has scrolled away.
+    await page.getByRole('button', { name: 'Go to the end' }).click();
+    await page.getByRole('article', { name: 'Turn 61', exact: true }).waitFor();
+    await prompts.evaluate((list) => list.parentElement?.scrollTo(0, 0));
+    await entry(3).click();
+    await page.getByRole('article', { name: 'Turn 3', exact: true }).waitFor();
+  },
+);
+
+server.test('below 74 rem the panel is behind a button', async ({ open }) => {
+  const page = await open(`/c/${await conversationWithThreeSessions('narrow')}`);
+  await page.getByRole('complementary', { name: 'Panel' }).getByRole('tab', { name: 'Turns' }).waitFor();
+  await page.setViewportSize({ width: 1_150, height: 800 });
+  await page.getByRole('complementary', { name: 'Panel' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Show the panel' }).click();
+  await page.getByRole('dialog', { name: 'Panel' }).getByRole('list', { name: 'Prompts' }).waitFor();
+});

@@ -24,21 +24,22 @@ server.test(
       await route.abort();
       tabsWithoutPalette.add(route.request().frame().page());
     });
-    const [page, inbox] = [await visit.open(`/c/${id}`), await visit.open('/')];
+    const [page, forYou] = [await visit.open(`/c/${id}`), await visit.open('/')];
     await page.getByText('I begin.', { exact: true }).waitFor();
-    await inbox.getByRole('region', { name: 'Running' }).getByRole('link', { name: /Crash/ }).waitFor();
+    const working = forYou.getByRole('link', { name: /Working.*Crash/ });
+    await working.waitFor();
     await page.getByRole('textbox', { name: /prompt/i }).fill('A draft');
     await expect.poll(() => tabsWithoutPalette.size).toBe(2);
 
     const stoppedAt = Date.now(); // taken before the stop: the page may notice the stop before this test does
     await server.stop('SIGKILL');
-    for (const tab of [page, inbox]) await tab.getByText(/Not connected since/).waitFor();
+    for (const tab of [page, forYou]) await tab.getByText(/Not connected since/).waitFor();
     expect(Date.now() - stoppedAt).toBeGreaterThan(2_500); // 3 seconds, with a margin
     await page.getByText('Before the crash.', { exact: true }).waitFor();
-    await inbox.getByRole('link', { name: /Crash/ }).first().waitFor();
+    await forYou.getByRole('link', { name: /Crash/ }).first().waitFor();
     // A view that was not loaded before cannot be loaded now. Everything else stays.
-    await inbox.getByRole('link', { name: 'Tasks' }).click();
-    await inbox.getByRole('alert').getByText('This part of the page could not be loaded.').waitFor();
+    await forYou.getByRole('link', { name: 'Tasks' }).click();
+    await forYou.getByRole('alert').getByText('This part of the page could not be loaded.').waitFor();
 
     // The page stays offline until there are new events.
     await visit.context.setOffline(true);
@@ -47,18 +48,19 @@ server.test(
     await expect.poll(async () => (await restarted.show()).turns[1]?.state).toBe('interrupted');
     await restarted.ask('/say After the crash.');
     // Both tabs show it for five seconds at about the same time, so they are watched in parallel.
-    const caughtUp = [page, inbox].map((tab) =>
+    const caughtUp = [page, forYou].map((tab) =>
       tab.getByText(/Connected again\. Caught up on (\d+ events|one event)\./).waitFor(),
     );
     await visit.context.setOffline(false);
     await Promise.all(caughtUp);
     await page.getByText('After the crash.', { exact: true }).waitFor();
-    await inbox.getByRole('link', { name: 'Inbox' }).click();
-    // The other tab shows the conversation, so it is not listed as changed.
-    await inbox.getByRole('region', { name: 'Idle' }).getByRole('link', { name: /Crash/ }).waitFor();
-    await expect.poll(() => inbox.getByRole('region', { name: 'Running' }).count()).toBe(0);
+    await forYou.getByRole('link', { name: 'For you' }).click();
+    // The other tab shows the conversation, so it is not listed as answered.
+    await forYou.getByText('Nothing needs you.').waitFor();
+    await expect.poll(() => working.count()).toBe(0);
+    expect(await forYou.getByRole('region', { name: 'Answered since you looked' }).count()).toBe(0);
     expect(await page.getByRole('textbox', { name: /prompt/i }).inputValue()).toBe('A draft');
-    for (const tab of [page, inbox]) await tab.getByText(/Connected again/).waitFor({ state: 'detached' });
+    for (const tab of [page, forYou]) await tab.getByText(/Connected again/).waitFor({ state: 'detached' });
     await visit.context.unrouteAll();
     // The palette could not be loaded above.
     await page.keyboard.press('Control+k');
@@ -103,13 +105,13 @@ server.test(
     const file = join(server.home.path, 'home', 'throughline.db');
     const conversation = (await server.tl()).conversation('gone', { title: 'Gone' });
     await conversation.ask('/say Before it was moved.');
-    const [page, inbox] = [await visit.open(`/c/${(await conversation.get()).id}`), await visit.open('/')];
+    const [page, forYou] = [await visit.open(`/c/${(await conversation.get()).id}`), await visit.open('/')];
     await page.getByText('Before it was moved.', { exact: true }).waitFor();
-    await inbox.getByRole('link', { name: /Gone/ }).first().waitFor();
+    await forYou.getByRole('link', { name: /Gone/ }).first().waitFor();
     renameSync(file, `${file}.kept`);
-    for (const tab of [page, inbox]) await tab.getByText(/The data file .* was deleted or moved/).waitFor();
+    for (const tab of [page, forYou]) await tab.getByText(/The data file .* was deleted or moved/).waitFor();
     await page.getByText('Before it was moved.', { exact: true }).waitFor();
-    const connectedAgain = [page, inbox].map((tab) => tab.getByText(/Connected again/).waitFor()); // shown for five seconds
+    const connectedAgain = [page, forYou].map((tab) => tab.getByText(/Connected again/).waitFor()); // shown for five seconds
     renameSync(`${file}.kept`, file);
     await Promise.all(connectedAgain);
     await conversation.ask('/say After it was back.');
@@ -219,8 +221,11 @@ server.test(
     const mode = page.getByRole('button', { name: /^Mode: / });
     const choices = page.getByRole('combobox', { name: /^(Mode|Effort)\b/ });
     await openWith(['read'], '/');
-    await page.getByRole('button', { name: 'Signed in as local. Scopes: read' }).waitFor();
-    await page.getByText('read only').waitFor();
+    await page.getByText('Read only', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Settings and health' }).click();
+    const signedIn = page.getByRole('region', { name: 'This browser' }).getByRole('definition');
+    await signedIn.first().waitFor();
+    expect(await signedIn.allTextContents()).toEqual(['local', 'read']);
     expect(await page.getByRole('button', { name: 'New conversation' }).count()).toBe(0);
     expect(await page.getByRole('link', { name: 'New conversation' }).count()).toBe(0);
     await page
@@ -235,8 +240,8 @@ server.test(
     // The address of a seam opens it.
     await page.goto(`${server.url}/c/${id}/seam/2`);
     const seam = page.getByRole('region', { name: 'Seam before turn 2', exact: true });
-    await seam.getByText('Ladder').waitFor();
-    expect(await seam.getByRole('button', { name: /^Send/ }).count()).toBe(0);
+    await seam.getByText('Ways tried, best first').waitFor();
+    expect(await seam.getByRole('button', { name: /^(Send|Try again)/ }).count()).toBe(0);
     await page.getByRole('button', { name: 'Actions for turn 2' }).click();
     await page.getByRole('menuitem', { name: 'Copy link' }).waitFor();
     expect(await page.getByRole('menuitem').allTextContents()).toEqual([

@@ -1,6 +1,7 @@
 // axe has no serious findings on any route of the page and in its dialogs and panels, in both colour schemes.
 import { expect } from 'vitest';
 import { axe, pageServer } from './harness.ts';
+import { type PanelTab, showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -20,9 +21,8 @@ server.test('axe has no serious findings on any route, in both colour schemes', 
   const { id } = await conversation.get();
   const page = await open('/');
   const dialog = (name: string) => page.getByRole('dialog', { name }).waitFor();
-  const panel = async (tab: string) => {
-    if ((await page.getByRole('tab').count()) === 0) await page.getByRole('button', { name: 'Show the panel' }).click();
-    await page.getByRole('tab', { name: tab }).click();
+  const panel = async (tab: PanelTab) => {
+    await showPanel(page, tab);
     await page.getByRole('tabpanel').locator('svg, li, table, p').first().waitFor();
   };
 
@@ -42,12 +42,14 @@ server.test('axe has no serious findings on any route, in both colour schemes', 
     [`/c/${id}`, () => page.getByRole('region', { name: /^Permission: / }).waitFor()],
     [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
     [`/c/${id}/seam/3`, () => page.getByRole('region', { name: 'Seam before turn 3' }).waitFor()],
-    ['', () => panel('Lineage')],
+    ['', () => panel('Turns')],
+    ['', () => panel('Sessions')],
     ['', () => panel('Usage')],
     ['', () => panel('Changes')],
     ['', () => panel('Raw')],
     [`/c/${id}/compare`, () => page.getByRole('region', { name: 'Second session' }).waitFor()],
     ['/new', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).waitFor()],
+    ['/put-away', () => page.getByText('Nothing is put away.').waitFor()],
     ['/tasks', () => page.getByRole('button', { name: 'Add a task' }).waitFor()],
     [`/tasks/${task?.id}`, () => page.getByLabel('Message to the agent').waitFor()],
     ['/health', () => page.getByRole('region', { name: 'Store', exact: true }).getByText(/MB|KB/).first().waitFor()],

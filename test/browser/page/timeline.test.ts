@@ -180,17 +180,15 @@ server.test('while a restore runs, its progress is shown, also in a tab that is 
   await conversation.kill();
   await rm(releaseFile);
   await conversation.send('Which codewords have you seen?', { restore: { rung: 'replay' } }).accepted;
-  await page.getByRole('status').getByText('Restoring context: 1 of 3').waitFor();
+  await page.getByRole('status').getByText('Asking a new session the prompts again: 1 of 3 turns').waitFor();
   const laterTab = await open(`/c/${id}`);
-  await laterTab.getByRole('status').getByText('Restoring context: 1 of 3').waitFor();
+  await laterTab.getByRole('status').getByText('Asking a new session the prompts again: 1 of 3 turns').waitFor();
   expect(await seam(page, 4).count()).toBe(0);
   await writeFile(releaseFile, '');
   for (const tab of [page, laterTab]) {
-    await seam(tab, 4)
-      .getByText(/^Process was killed · rebuilt by replay · 3 carried, 0 dropped · /)
-      .waitFor();
+    await seam(tab, 4).getByText('A new session was asked the 3 prompts again; its answers are new.').waitFor();
     await turn(tab, 4).getByText('osprey').waitFor();
-    await expect.poll(() => tab.getByText('Restoring context').count()).toBe(0);
+    await expect.poll(() => tab.getByRole('region', { name: 'Restoring context' }).count()).toBe(0);
   }
 });
 
@@ -295,8 +293,8 @@ server.test(
     await conversation.ask('/say Two.');
     const page = await open(`/c/${id}`);
     await seam(page, 5).waitFor();
+    await page.getByRole('button', { name: 'Hide the panel' }).click();
     await page.getByRole('button', { name: 'Show the panel' }).click();
-    await page.getByRole('tab', { name: 'Lineage' }).click();
     await waitUntilAtEnd(page);
   },
   { viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' },
@@ -310,19 +308,19 @@ server.test('a seam that was opened before its turn stays open when the turn beg
   await conversation.warm();
   const page = await open(`/c/${id}`);
   // The seam of the warm-up is after the last turn, before the next prompt.
-  const bar = seam(page, 2).locator('button[aria-expanded]');
+  const bar = seam(page, 2).locator('button[aria-expanded]').first();
   await bar.click();
-  await seam(page, 2).getByText('Ladder').waitFor();
+  await seam(page, 2).getByText('Ways tried, best first').waitFor();
   const releaseFile = join(server.home.path, 'opened-seam');
   const answer = conversation.send(`/say Begun.\n/await ${releaseFile}`);
   await turn(page, 2).getByText('Begun.', { exact: true }).waitFor();
-  await seam(page, 2).getByText('Ladder').waitFor();
+  await seam(page, 2).getByText('Ways tried, best first').waitFor();
   await writeFile(releaseFile, '');
   await answer;
   await turn(page, 2).getByRole('status').waitFor({ state: 'detached' });
-  await seam(page, 2).getByText('Ladder').waitFor();
+  await seam(page, 2).getByText('Ways tried, best first').waitFor();
   await bar.click();
-  await seam(page, 2).getByText('Ladder').waitFor({ state: 'detached' });
+  await seam(page, 2).getByText('Ways tried, best first').waitFor({ state: 'detached' });
 });
 
 server.test('the address of a turn or a seam opens the conversation there', async ({ open }) => {
@@ -335,7 +333,7 @@ server.test('the address of a turn or a seam opens the conversation there', asyn
   await page.getByRole('menuitem', { name: 'Fork before this turn' }).click();
   await page.waitForURL((url) => !url.pathname.includes(id));
   await turn(page, 122).waitFor();
-  await page.getByText('Forked from').waitFor();
+  await page.getByText('Branched from').waitFor();
   await expect.poll(() => page.getByRole('textbox', { name: /prompt/i }).inputValue()).toBe('Question 123');
   // The seam of a warm-up is after the last turn, which is higher than the screen.
   const tl = await server.tl();
@@ -345,7 +343,7 @@ server.test('the address of a turn or a seam opens the conversation there', asyn
   const warmed = await conversation.get();
   await tl.engine.warm(warmed.id);
   await page.goto(`${server.url}/c/${warmed.id}/seam/2`);
-  await seam(page, 2).getByText('Ladder').waitFor();
+  await seam(page, 2).getByText('Ways tried, best first').waitFor();
   await stableScrollTop(timeline(page));
   await expect.poll(() => seam(page, 2).evaluate((bar) => bar.getBoundingClientRect().top)).toBeLessThan(700);
 });
@@ -397,19 +395,16 @@ server.test(
     await conversation.kill();
     await conversation.ask('Which codewords have you seen?');
     const bar = seam(page, 2);
-    await bar
-      .getByText(/^Process was killed · rebuilt by transcript · 1 carried, 0 dropped · counted · 0 model calls · /)
-      .waitFor();
+    await bar.getByText('A new session was told the one turn.').waitFor();
     await turn(page, 2).getByText('osprey').waitFor();
-    await bar.getByRole('button', { name: /Process was killed/ }).click();
-    await bar.getByText('Throughline delivered all of it').waitFor();
-    await bar.getByText('Turn 1 told before the prompt').waitFor();
+    await bar.getByRole('button', { name: /^forgetful was killed/ }).click();
+    await bar.getByText('the text below reached the agent whole.').waitFor();
+    await bar.getByText('1 word for word').waitFor();
     await bar.getByText('throughline told killed 2').waitFor();
-    await bar.getByRole('button', { name: /exact text/ }).click();
-    await bar.getByText('matches', { exact: true }).waitFor();
+    await bar.getByText('is the one on record').waitFor();
     await bar.getByText('The codeword is osprey.').waitFor();
     await axe(page);
-    await bar.getByRole('button', { name: /^Turn 1: told/ }).click();
+    await bar.getByRole('button', { name: /^Turn 1: word for word/ }).click();
     await page.waitForURL((url) => url.pathname === `/c/${id}/turn/1`);
 
     // A tab that is opened later shows the same, and reports a hash that does not match.
@@ -417,13 +412,8 @@ server.test(
     await laterTab.evaluate(() => {
       crypto.subtle.digest = async () => new ArrayBuffer(32);
     });
-    await seam(laterTab, 2)
-      .getByText(/^Process was killed · /)
-      .waitFor();
-    await seam(laterTab, 2)
-      .getByRole('button', { name: /exact text/ })
-      .click();
-    await seam(laterTab, 2).getByText('does not match').waitFor();
+    await seam(laterTab, 2).getByText('forgetful was killed.').waitFor();
+    await seam(laterTab, 2).getByText('this is not the text with SHA-256').waitFor();
   },
 );
 
@@ -435,19 +425,15 @@ server.test('a failed restore is shown with the ways to continue', async ({ open
   await expect(conversation.ask('And now?', { restore: { rung: 'resume' } })).rejects.toThrow();
   const page = await open(`/c/${(await conversation.get()).id}/seam/2`);
   const bar = seam(page, 2);
-  await bar.getByText('Not restored').waitFor();
-  await bar.getByText('Context could not be restored').first().waitFor();
-  expect(await bar.getByRole('listitem').allTextContents()).toContain('transcriptnot tried');
+  await bar.getByText('No session could be given the history. Your prompt was not sent.').waitFor();
+  await bar.getByRole('button', { name: 'Send again' }).waitFor();
   await axe(page);
-  await bar.getByRole('button', { name: /policy “auto”/ }).click();
-  await seam(page, 3)
-    .getByText(/rebuilt by transcript · 1 carried/)
-    .waitFor();
-  await bar.getByRole('button', { name: 'Send to another agent' }).click();
+  await bar.getByRole('button', { name: 'Restore with…' }).click();
+  await page.getByRole('menuitem', { name: 'What fits, also without proof' }).click();
+  await seam(page, 3).getByText('A new session was told the one turn.').waitFor();
+  await bar.getByRole('button', { name: 'Send with another agent' }).click();
   await page.getByRole('menuitem', { name: 'rotating' }).click();
-  await seam(page, 4)
-    .getByText(/^Handed over from forgetful to rotating · /)
-    .waitFor();
+  await seam(page, 4).getByText('rotating took over from forgetful and was told all 2 turns.').waitFor();
 });
 
 server.test('texts, tool outputs and names never run as code, become markup or cause requests', async ({ open }) => {
@@ -492,10 +478,8 @@ server.test('texts, tool outputs and names never run as code, become markup or c
   await tl.engine.rename(attack.id, ATTACK);
   const page = await open(`/c/${attack.id}`);
   await turn(page, 1).waitFor();
-  await turn(page, 1).evaluate((row) => {
-    const folded = row.querySelectorAll<HTMLElement>('button[aria-expanded="false"]:not([aria-haspopup])');
-    for (const button of folded) button.click();
-  });
+  const folded = turn(page, 1).locator('button[aria-expanded="false"]:not([aria-haspopup])');
+  while ((await folded.count()) > 0) await folded.first().click();
   await turn(page, 1).getByText('onerror').first().waitFor();
   await turn(page, 1).locator('img').waitFor({ state: 'attached' });
   const found = await page.evaluate(() => ({
@@ -557,13 +541,19 @@ server.test(
       .getByRole('status')
       .filter({ hasText: /^1 turn$/ })
       .waitFor();
-    const thought = turn(page, 1).getByRole('button', { name: /Thought/ });
-    expect(await thought.getAttribute('aria-expanded')).toBe('false');
+    const run = turn(page, 1).getByRole('button', { name: /1 file changed/ });
+    expect(await run.getAttribute('aria-expanded')).toBe('false');
     await field.press('Enter');
-    await expect.poll(() => thought.getAttribute('aria-expanded')).toBe('true');
-    expect(await turn(page, 1).getByRole('button', { name: /Read/ }).getAttribute('aria-expanded')).toBe('false');
+    await expect.poll(() => run.getAttribute('aria-expanded')).toBe('true');
+    const thought = turn(page, 1).getByRole('button', { name: /^Thought/ });
+    expect(await thought.getAttribute('aria-expanded')).toBe('true');
+    expect(
+      await turn(page, 1)
+        .getByRole('button', { name: /^Changed/ })
+        .getAttribute('aria-expanded'),
+    ).toBe('false');
     await field.press('Escape');
-    await expect.poll(() => thought.getAttribute('aria-expanded')).toBe('false');
+    await expect.poll(() => run.getAttribute('aria-expanded')).toBe('false');
   },
 );
 
@@ -576,7 +566,7 @@ server.test(
     await conversation.kill();
     await conversation.ask('/tool Read a-file-with-quite-a-long-name-that-does-not-fit.txt');
     const page = await open(`/c/${(await conversation.get()).id}/seam/2`);
-    await seam(page, 2).getByText('Ladder').waitFor();
+    await seam(page, 2).getByText('Ways tried, best first').waitFor();
     expect(await timeline(page).evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
     // The seam is higher than the screen, so its beginning must be visible.
     const pixelsBelowTop = () =>
@@ -611,4 +601,60 @@ server.test('while the API of the model does not answer, the turn says so until 
   await notice.waitFor({ state: 'detached' });
   await writeFile(end, '');
   await page.locator('main header').first().getByText('Idle').waitFor();
+});
+
+server.test('an address of a turn that is not there says so, and leads to the last one', async ({ open }) => {
+  const id = await importConversation('twelve', 12);
+  const page = await open(`/c/${id}/turn/999`);
+  await page.getByText('There is no turn 999 in this conversation.').waitFor();
+  await turn(page, 12).waitFor();
+  await page.getByRole('link', { name: 'Go to the last one, 12' }).click();
+  await page.waitForURL(/\/turn\/12$/);
+  await page.getByText('There is no turn').waitFor({ state: 'detached' });
+});
+
+server.test(
+  'the frame around the turn of an address goes away with the first action, or after a moment',
+  async ({ open }) => {
+    const id = await importConversation('framed', 30);
+    const page = await open(`/c/${id}/turn/9`);
+    const frame = page.locator('[data-target]');
+    await frame.waitFor();
+    await page.keyboard.press('Shift');
+    await frame.waitFor({ state: 'detached' });
+    const other = await open(`/c/${id}/turn/9`);
+    await other.locator('[data-target]').waitFor();
+    await other.locator('[data-target]').waitFor({ state: 'detached' });
+  },
+);
+
+server.test('keys go from prompt to prompt, also while somebody writes', async ({ open }) => {
+  const id = await importConversation('prompts', 40, (n) => `Answer ${n}.\n\n${'Some words. '.repeat(300)}`);
+  const page = await open(`/c/${id}`);
+  await waitUntilAtEnd(page);
+  await page.getByRole('textbox', { name: 'Prompt', exact: true }).click();
+  /** Pixels from the top of the timeline to a turn. */
+  const topOf = (n: number) =>
+    turn(page, n).evaluate((row) => {
+      const log = row.closest('[role="log"]') as HTMLElement;
+      return Math.round(row.getBoundingClientRect().top - log.getBoundingClientRect().top);
+    });
+  const at = async (n: number) => {
+    await turn(page, n).waitFor();
+    await expect.poll(() => topOf(n)).toBe(16);
+    await stableScrollTop(timeline(page));
+  };
+  // The beginning of the answer that is on the screen comes first.
+  await page.keyboard.press('Alt+ArrowUp');
+  await at(40);
+  await page.keyboard.press('Alt+ArrowUp');
+  await at(39);
+  await page.keyboard.press('Alt+ArrowUp');
+  await at(38);
+  await page.keyboard.press('Alt+ArrowDown');
+  await at(39);
+  await page.keyboard.press('Escape');
+  await page.getByRole('textbox', { name: 'Prompt', exact: true }).blur();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').getByText('Go to the previous prompt').waitFor();
 });

@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { PHONE, pageServer } from './harness.ts';
+import { type PanelTab, showPanel } from './panels.ts';
 
 const server = pageServer();
 
@@ -24,35 +25,32 @@ server.test(
       agent: 'scripted',
       maxIterations: 1,
     });
+    await tl.conversation('aside', { title: 'Aside' }).ensure();
+    await tl.conversation('aside').arrange({ putAway: true });
     const { id } = await conversation.get();
     allow(/status of 404/);
     const page = await open('/');
     const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
     const dialog = (name: string) => page.getByRole('dialog', { name });
     const afterTap = (name: string | RegExp, ready: () => Promise<unknown>) => () => button(name).tap().then(ready);
-    const panel = (tab: string) => async () => {
-      if ((await page.getByRole('tab').count()) === 0) await button('Show the panel').tap();
-      await page.getByRole('tab', { name: tab }).tap();
+    const panel = (tab: PanelTab) => async () => {
+      await showPanel(page, tab);
       await page.getByRole('tabpanel').locator('svg, li, table, p').first().waitFor();
     };
     // Without a path, something opens over the route before.
     const views: [path: string, ready: () => Promise<unknown>][] = [
       ['/', () => page.getByRole('region', { name: 'Needs you' }).waitFor()],
-      [
-        '',
-        afterTap('Conversations', () =>
-          dialog('Conversations')
-            .getByRole('link', { name: /Touched/ })
-            .waitFor(),
-        ),
-      ],
+      ['/all', () => page.getByRole('link', { name: /Touched/ }).waitFor()],
+      ['', afterTap('Search', () => page.getByRole('textbox', { name: 'Search all conversations' }).waitFor())],
+      ['/put-away', () => page.getByRole('button', { name: 'Bring back' }).waitFor()],
       [`/c/${id}`, () => page.getByRole('region', { name: /^Permission: / }).waitFor()],
       ['', afterTap('Conversation actions', () => page.getByRole('menuitem').first().waitFor())],
       [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
       [`/c/${id}/seam/3`, () => page.getByRole('region', { name: 'Seam before turn 3' }).waitFor()],
       ['', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).tap()],
       ['', afterTap(/^Options/, () => page.getByRole('heading', { name: 'Options for the next prompt' }).waitFor())],
-      [`/c/${id}`, panel('Lineage')],
+      [`/c/${id}`, panel('Turns')],
+      ['', panel('Sessions')],
       ['', panel('Usage')],
       ['', panel('Changes')],
       ['', panel('Raw')],

@@ -91,6 +91,11 @@ export function pages(world: World): void {
     expect(await of({ conversation: a.conversation }, { limit: 2 })).toEqual([0, 2]);
     expect(await of({ conversation: a.conversation, open: true }, { limit: 2 })).toEqual([0, 4]);
     expect(await of({ open: false }, { limit: 2 })).toEqual([2]);
+    expect(await of({ conversation: a.conversation, turns: { from: 1, to: 1 } }, { after: ids[0] as string })).toEqual([
+      2, 4,
+    ]);
+    expect(await of({ conversation: a.conversation, turns: { from: 1, to: 9 }, open: false })).toEqual([2]);
+    expect(await of({ conversation: a.conversation, turns: { from: 2, to: 9 } })).toEqual([]);
     expect(await of({}, { after: ids[5] as string })).toEqual([]);
     expect(await codeOf(store.permissions(ANN, {}, { after: 'none' }))).toBe('not_found');
     expect(await codeOf(store.permissions('bob', {}, { after: ids[0] as string }))).toBe('not_found');

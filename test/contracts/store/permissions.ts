@@ -39,16 +39,19 @@ export function permissions(world: World): void {
     const write = asking(turn.id);
     const { id } = write.permission;
     await holder.write(write);
-    expect(await store.answer(ANN, id, 'yes', 'ann@desk')).toMatchObject({
-      ...{ state: 'answered', optionId: 'yes', answeredBy: 'ann@desk' },
+    expect(await store.answer(ANN, id, 'yes', 'ann@desk', 'phone')).toMatchObject({
+      ...{ state: 'answered', optionId: 'yes', answeredBy: 'ann@desk', answeredFrom: 'phone' },
     });
-    expect(await codeOf(store.answer(ANN, id, 'no', 'late'))).toBe('conflict');
-    expect((await store.findPermission(ANN, id))?.optionId).toBe('yes');
+    await expect(store.answer(ANN, id, 'no', 'late')).rejects.toMatchObject({
+      code: 'conflict',
+      message: 'The permission was already answered: "Yes", by ann@desk, from the phone.',
+    });
+    expect(await store.findPermission(ANN, id)).toMatchObject({ optionId: 'yes', answeredFrom: 'phone' });
     expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
     expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
       kind: 'permission.answered',
       turn: turn.id,
-      payload: { id, optionId: 'yes', by: 'ann@desk' },
+      payload: { id, optionId: 'yes', by: 'ann@desk', from: 'phone' },
     });
   });
 

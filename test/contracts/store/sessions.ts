@@ -255,6 +255,18 @@ export function sessions(world: World): void {
     });
   });
 
+  test('a session keeps how full its context was when that was last reported', async () => {
+    const { store } = world;
+    const { conversation, holder } = await begun(store);
+    const opened = session();
+    await holder.write(opening(opened));
+    const stored = async () => (await store.sessions(ANN, conversation))[0]?.context;
+    expect(await stored()).toBeNull();
+    await holder.write(changing(opened.ref, { context: { used: 5, size: 9 } }));
+    await holder.write(changing(opened.ref, { state: 'dormant' }));
+    expect(await stored()).toEqual({ used: 5, size: 9 });
+  });
+
   test('sessions are found by the id of the agent, in every conversation of the owner', async () => {
     const { store } = world;
     const [a, b] = [await begun(store), await begun(store)];

@@ -42,7 +42,7 @@ test('without Claude, "agents" lists the scripted agent and says how to install 
   const { code, stdout, stderr } = await run('agents');
   expect(code).toBe(0);
   expect(stdout).toMatch(/^scripted \(scripted\): version/);
-  expect(stderr).toContain('throughline agents install claude');
+  expect(stderr).toMatch(/throughline\S* agents install claude"/);
 });
 
 test('without an agent, a prompt is refused with the command that installs one', async () => {
@@ -52,7 +52,7 @@ test('without an agent, a prompt is refused with the command that installs one',
   ]) {
     const { code, stdout, stderr } = await run(...args);
     expect([code, stdout]).toEqual([3, '']);
-    expect(stderr).toMatch(/No agent is installed here\. Run "npx throughline agents install claude"/);
+    expect(stderr).toMatch(/No agent is installed here\. Run "\S*throughline\S* agents install claude"/);
   }
   expect((await run('list', '--json')).stdout).toBe(''); // the refused commands left no conversation
   const named = await run('send', 'notes', 'hello', '--agent', 'scripted');

@@ -8,6 +8,7 @@ import { systemProcesses } from '../../../src/host/processes.ts';
 import { identityOf, isAlive } from '../../contracts/liveness.ts';
 import { startSshd, whyNoSshd } from '../../contracts/sandbox/sshd.ts';
 import { damagePages } from '../../faults/damage/damaged-page.ts';
+import { PROGRAM } from '../../program.ts';
 import { CliHome, parseLines, preload, until } from './process.ts';
 
 let home: CliHome;
@@ -267,6 +268,11 @@ test('the sandbox of an erased conversation is listed, and is no problem', async
     `directory ${at('sandboxes', id)}: The conversation ${id} was erased. What its agents wrote`,
   );
   expect(listed).toContain('No problems found.');
+  expect(listed).toContain(remedy);
+  // The same command as the shell can run it, for the same data.
+  const elsewhere = { env: { PATH: process.env.PATH ?? '', THROUGHLINE_HOME: '' } };
+  const { stdout } = await home.start(['doctor', '--no-agents', '--home', at()], elsewhere).ended;
+  expect(stdout).toContain(`"${PROGRAM} --home ${at()} erase ${id} --sandbox --yes" deletes it.`);
   expect(findingsIn(await home.here.ok('doctor', '--json'))).toMatchObject([
     { check: 'erased', isNote: true, remedy: null },
   ]);

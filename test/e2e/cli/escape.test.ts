@@ -44,7 +44,12 @@ test('show keeps the readable words, and the record keeps the whole text', async
   const text = await home.here.ok('show', 'hostile');
   expect(text).toContain('red title link');
   expect(text).toContain('tags\\u{e0041}');
-  expect(text).not.toContain('pwned');
+  // What the agent asked for is written out in full: a shell would have got all of it.
+  const asked = /^denied: .*$/m;
+  expect(asked.exec(text)?.[0]).toContain(
+    'red[U+001B · control character][31m title[U+001B · control character]]0;pwned',
+  );
+  expect(text.replace(asked, '')).not.toContain('pwned');
   const [turn] = (await home.show('hostile')).turns;
   expect(turn.promptText).toBe(PROMPT);
   expect(turn.reply).toContain('\u001b[31m');

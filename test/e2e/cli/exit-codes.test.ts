@@ -101,8 +101,11 @@ test('7: the agent died during the turn, and the beginning of its answer is kept
   expect(code).toBe(7);
   expect(stdout).toBe('half an answer\n');
   expect(stderr).toContain('Turn 1: ');
-  expect(stderr).toContain('retry KEY" sends the prompt again');
-  expect((await home.show('died')).turns[0]).toMatchObject({ state: 'interrupted', reply: 'half an answer' });
+  const [turn] = (await home.show('died')).turns;
+  expect(turn).toMatchObject({ state: 'interrupted', reply: 'half an answer' });
+  const again = `"throughline retry ${turn?.id}" sends the prompt again.`;
+  expect(stderr).toContain(again);
+  expect(turn?.failure?.hint).toContain(again);
 });
 
 test('7: the agent hangs, and a limit ends the turn', async () => {

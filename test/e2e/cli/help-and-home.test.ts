@@ -1,6 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { COMMANDS } from '../../../src/faces/cli/commands.ts';
 import { PROGRAM } from '../../program.ts';
@@ -38,7 +38,14 @@ describe('help', () => {
 
 describe('where the shell has no program "throughline"', () => {
   // npm adds such folders to the path of what it runs: the shell does not have them.
-  const npx = { env: { PATH: `/work/node_modules/.bin:${process.env.PATH}` } };
+  const env = { PATH: `/work/node_modules/.bin:${process.env.PATH}` };
+  const project = join(home.path, 'project');
+  const npx = { env, cwd: join(project, 'src') };
+  beforeAll(() => {
+    const bin = join(project, 'node_modules/.bin');
+    for (const folder of [bin, npx.cwd]) mkdirSync(folder, { recursive: true });
+    symlinkSync(PROGRAM, join(bin, 'throughline'));
+  });
 
   test.each([
     ['a hint', ['show', 'nothing'], 'See "npx throughline list".'],
@@ -49,6 +56,45 @@ describe('where the shell has no program "throughline"', () => {
     expect((await home.start(args, npx).ended).stderr).toContain(hint);
     expect((await home.start(args).ended).stderr).toContain(hint.replace('npx ', ''));
   });
+
+  test('a hint names npx in a checkout, and where npx would ask the registry, the program', async () => {
+    const checkout = join(home.path, 'checkout');
+    const other = join(checkout, 'other');
+    mkdirSync(join(checkout, 'src'), { recursive: true });
+    mkdirSync(other);
+    writeFileSync(join(checkout, 'package.json'), '{ "name": "throughline" }');
+    writeFileSync(join(other, 'package.json'), '{ "name": "other" }');
+    const hintIn = async (cwd: string) => (await home.start(['show', 'nothing'], { env, cwd }).ended).stderr;
+    expect(await hintIn(join(checkout, 'src'))).toContain('See "npx throughline list".');
+    for (const folder of [other, home.path]) expect(await hintIn(folder)).toContain(`See "${PROGRAM} list".`);
+  });
+
+  test('a hint is also printed where the working directory was deleted', async () => {
+    const script = 'rmdir "$PWD" && exec "$0" "$1" show nothing --home "$2"';
+    const gone = join(home.path, 'gone');
+    mkdirSync(gone);
+    const args = [script, process.execPath, PROGRAM, join(home.path, 'home')];
+    const options = { node: '/bin/sh', env: { ...home.environment(), ...env }, cwd: gone };
+    const { stderr } = await new Running('-c', args, options).ended;
+    expect(stderr).toContain('There is no conversation "nothing". See');
+  });
+
+  test.each(['', 'settings.json'])(
+    'a deleted working directory is reported in words (settings: "%s")',
+    async (file) => {
+      const gone = join(home.path, 'gone');
+      mkdirSync(gone);
+      const script = 'rmdir "$PWD" && exec "$0" "$1" list --home "$2"';
+      const args = [script, process.execPath, PROGRAM, join(home.path, 'home')];
+      const variables = { ...home.environment(), THROUGHLINE_CONFIG: file };
+      const { code, stderr } = await new Running('-c', args, { node: '/bin/sh', env: variables, cwd: gone }).ended;
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr:
+          'throughline: The working directory of this command was deleted. Change to another ("cd"), and run it again.\n',
+      });
+    },
+  );
 
   test('the examples of the help name npx', async () => {
     const { stdout } = await home.start(['send', '--help'], npx).ended;
@@ -180,17 +226,19 @@ test('invalid settings are refused with the name of the setting', async () => {
   });
 });
 
-test('a wrong option of one agent concerns only those who use that agent', async () => {
+test.each<[string, object, RegExp]>([
+  ['an option', { options: { permisionMode: 'plan' } }, /"agents\.x\.options\.permisionMode" is not known/],
+  ['a key beside the options', { agent: 'claude' }, /"agents\.x\.agent" is not known/],
+  ['a value', { command: 'claude' }, /"agents\.x\.command" must be a list/],
+])('%s of one agent that is wrong concerns only those who use that agent', async (what, mistake, says) => {
   const file = join(home.path, 'one-wrong.json');
-  const agents = {
-    scripted: { adapter: 'scripted' },
-    x: { adapter: 'claude-sdk', options: { permisionMode: 'plan' } },
-  };
+  const agents = { scripted: { adapter: 'scripted' }, x: { adapter: 'claude-sdk', ...mistake } };
   writeFileSync(file, JSON.stringify({ defaultAgent: 'scripted', agents }));
-  const wrong = /"agents\.x\.options\.permisionMode" is not known.*one-wrong\.json/;
-  expect(await home.here.ok('send', 'one-wrong', 'Hello.', '--config', file)).toBe('Noted: Hello.\n');
+  const wrong = new RegExp(`${says.source}.*one-wrong\\.json`);
+  expect(await home.here.ok('send', what, 'Hello.', '--config', file)).toBe('Noted: Hello.\n');
   expect(await home.here.ok('agents', '--config', file)).toMatch(wrong);
-  const named = await home.here.run('send', 'one-wrong', 'Hello.', '--agent', 'x', '--config', file);
+  expect((await home.here.run('doctor', '--config', file)).stdout).toMatch(says);
+  const named = await home.here.run('send', what, 'Hello.', '--agent', 'x', '--config', file);
   expect(named).toMatchObject({ code: 2, stderr: expect.stringMatching(wrong) });
 });
 

@@ -62,7 +62,7 @@ async function callEverything(engine: Engine, home: string) {
   const asking = await engine.submit(key, '/ask May I?\n/say done', { requestId: 'r3', permissions: 'ask' });
   const { payload } = await event(engine, key, 'permission.asked', { turn: asking.turn.id });
   const open = await engine.permissions({ conversation: key, open: true });
-  const answered = await engine.answer(payload.permissionId, 'allow');
+  const answered = await engine.answer(payload.permissionId, 'allow', { from: 'program' });
   await ended(engine, asking.turn);
   const hanging = await engine.submit(key, '/say begun\n/hang', { requestId: 'r4' });
   await event(engine, key, 'turn.update', { turn: hanging.turn.id });
@@ -157,6 +157,7 @@ async function callInvalidly(engine: Engine, home: string) {
     'a directory outside of those that may be chosen': () => engine.directories({ path: '/proc' }),
     'a relative directory to choose from': () => engine.directories({ path: 'src' }),
     'hidden directories that are neither shown nor not': () => engine.directories({ hidden: 1 as never }),
+    'an answer from nowhere': () => engine.answer('p', 'allow', { from: 'nowhere' as never }),
     'files that match a number': () => engine.files('repository', { match: 5 as never }),
     'changes of an unknown conversation': () => engine.changes('nope'),
     'an unknown turn': () => engine.turn('nope'),

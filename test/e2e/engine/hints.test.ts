@@ -18,17 +18,7 @@ const BUDGET = [/restore\.budgetTokens/, /--budget-tokens/];
 const AUTO = [/policy "auto"/, /--restore auto/];
 const RUNG = [/another rung/];
 /** Everything that a hint may advise: what a case does not name is not in its hint. */
-const ADVICE = [
-  ...BUDGET,
-  ...AUTO,
-  ...RUNG,
-  /--last-turns/,
-  /--allow-tools/,
-  /--rebuild/,
-  /another agent/,
-  /"mode"/,
-  /"config"/,
-];
+const ADVICE = [...BUDGET, ...AUTO, ...RUNG, /--last-turns/, /--allow-tools/, /--rebuild/, /another agent/];
 
 async function failureOf(home: Home, { agent = {}, restore = {}, options = {} }: Case) {
   const agents = { scripted: { adapter: 'scripted', options: agent } };
@@ -74,12 +64,6 @@ const CASES: Record<string, Case> = {
     restore: { rung: 'replay' },
     code: 'restore_failed',
     says: [/--allow-tools/, ...RUNG],
-  },
-  'a mode of an agent that has none': { options: { mode: 'nope' }, code: 'refused', says: [/"mode"/] },
-  'a mode and an option': {
-    options: { mode: 'nope', config: { speed: 'x' } },
-    code: 'refused',
-    says: [/"mode"/, /"config"/],
   },
 };
 
@@ -139,6 +123,25 @@ describe('a prompt that is too long', () => {
     expect(turn.failure?.hint).toMatch(/^Send a shorter prompt, or less .*--budget-tokens/);
     expect(turn.failure?.hint).not.toMatch(/--rebuild/);
   });
+});
+
+test.each([
+  [{ mode: 'nope' }, 'Leave out "mode".'],
+  [{ model: 'small' }, 'Leave out "model".'],
+  [{ mode: 'nope', config: { speed: 'x' } }, 'Leave out "mode" and "config" (--set).'],
+])('of an agent that has nothing to choose, %j is refused before it is stored', async (choices, advice) => {
+  await using home = new Home();
+  const { engine } = await home.open();
+  await run(engine, 'chat', 'Hello.');
+  const refusal = {
+    code: 'refused',
+    message: 'scripted: this agent has no model, mode or config options to choose.',
+    hint: `Nothing was sent. ${advice}`,
+  };
+  await expect(engine.submit('chat', 'Hello.', choices)).rejects.toMatchObject(refusal);
+  await expect(engine.ensure({ key: 'another', ...choices })).rejects.toMatchObject(refusal);
+  expect(await engine.turns('chat')).toHaveLength(1);
+  expect(await engine.list()).toHaveLength(1);
 });
 
 test('what an agent is known not to have is refused before it is stored; a request that is repeated gets its turn', async () => {

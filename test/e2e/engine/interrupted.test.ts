@@ -45,6 +45,19 @@ test.each([
   await expectSound(engine, 'chat');
 });
 
+test('its hint names it for a retry, everywhere; that of its copy in a fork names the copy', async () => {
+  await using home = new Home();
+  const { engine } = await openChat(home);
+  const { turn } = await run(engine, 'chat', '/say the beginning\n/die');
+  await engine.fork('chat', { key: 'copy' });
+  const [copied] = await engine.turns('copy');
+  const { payload } = await event(engine, 'chat', 'turn.ended', { turn: turn.id });
+  const told = { original: turn.failure, event: payload.failure, copied: copied?.failure };
+  const naming = (id: string | undefined) => ({ hint: expect.stringContaining(`"throughline retry ${id}" sends`) });
+  expect(copied?.id).not.toBe(turn.id);
+  expect(told).toMatchObject({ original: naming(turn.id), event: naming(turn.id), copied: naming(copied?.id) });
+});
+
 test('the next turn is told of the interrupted one, and that the session may already have a part of it', async () => {
   await using home = new Home();
   const { engine } = await openChat(home);

@@ -51,6 +51,9 @@ test('of two answers at the same time the first one counts, and the other is ref
   expect(lost?.reason).toMatchObject({ code: 'conflict' });
   await ended(tl.engine, turn);
   const [permission] = await tl.engine.permissions({ conversation: 'chat' });
+  expect(await tl.engine.permissions({ conversation: 'chat', fromTurn: 1, toTurn: 1 })).toEqual([permission]);
+  expect(await tl.engine.permissions({ conversation: 'chat', fromTurn: 2 })).toEqual([]);
+  await expect(tl.engine.permissions({ toTurn: 2 })).rejects.toMatchObject({ code: 'invalid' });
   expect(effects(log)).toBe(permission?.optionId === 'allow' ? 1 : 0);
 });
 

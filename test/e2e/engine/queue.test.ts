@@ -203,6 +203,7 @@ test.each(['set', 'reopen'] as const)(
     const chosen: (string | undefined)[] = [];
     const agent = (real: Agent): Agent => ({
       ...real,
+      lacks: async () => null,
       async open(request) {
         const opened = await real.open(request);
         if (opened.ok)

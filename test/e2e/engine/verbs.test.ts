@@ -19,7 +19,7 @@ test('a handle reads the turns, records, sessions and receipts of its conversati
   const turns = await chat.turns();
   expect(await chat.outline()).toEqual(
     turns.map(({ id, n, state, agent, sessionId, imported, usage, startedAt, endedAt, sent }) => {
-      return { id, n, state, agent, sessionId, imported, usage, startedAt, endedAt, rung: sent?.rung };
+      return { id, n, state, agent, sessionId, imported, usage, startedAt, endedAt, rung: sent?.rung, given: null };
     }),
   );
   expect(await chat.sessions()).toMatchObject([{ watermark: 2, turns: 2 }]);
@@ -45,6 +45,30 @@ test('a handle reads the turns, records, sessions and receipts of its conversati
   await refusedWith('not_found', chat.outline(), /There is no conversation "chat"/);
   await refusedWith('not_found', chat.records(), /There is no conversation "chat"/);
   expect((await chat.ask('Hello again.')).turn.n).toBe(1);
+});
+
+test('the outline says where a session was given its context, also by a warm-up', async () => {
+  await using home = new Home({ forgetful: { memory: 'process' } });
+  const tl = await home.open();
+  const chat = tl.conversation('chat', { agent: 'forgetful' });
+  for (const prompt of ['One.', 'Two.']) await chat.ask(prompt);
+  await chat.kill();
+  await chat.ask('Three.');
+  await chat.kill();
+  await chat.warm();
+  await chat.ask('Four.');
+  await chat.ask('Five.', { restore: { policy: 'off' } });
+  const given = async (page = {}) => (await chat.outline(page)).map(({ rung, given }) => [rung, given]);
+  const all = [
+    ['new', null],
+    ['live', null],
+    ['transcript', 'transcript'],
+    ['live', 'transcript'],
+    ['fresh', 'fresh'],
+  ];
+  expect(await given()).toEqual(all);
+  expect(await given({ after: 3, limit: 1 })).toEqual([all[3]]);
+  expect(await given({ before: 5, limit: 2 })).toEqual(all.slice(2, 4));
 });
 
 test('conversations are listed with their state, and found by agent, state and time', async () => {

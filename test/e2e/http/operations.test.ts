@@ -27,6 +27,7 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
     scopes: expect.arrayContaining(['admin']),
     owners: '*',
     isOperator: true,
+    command: 'throughline',
     expiresAt: null,
   });
   expect((await caller.ok('POST', '/links')).link).toMatch(/^http.*\/enter\?code=[\w-]{43}$/);
@@ -190,10 +191,19 @@ test('every operation succeeds at least once, and each answer is as the OpenAPI 
   const asking = await caller.ok('POST', `${at}/turns`, { prompt: '/ask May I?\n/say done', permissions: 'ask' });
   const permission = await waitForPermission();
   expect((await caller.ok('GET', `/permissions?conversation=${made.id}&open=true`)).permissions).toHaveLength(1);
-  expect(await caller.ok('POST', `/permissions/${permission}`, { optionId: 'allow' })).toMatchObject({
+  expect(await caller.ok('POST', `/permissions/${permission}`, { optionId: 'allow', from: 'phone' })).toMatchObject({
     state: 'answered',
   });
-  expect(await caller.ok('GET', `/permissions/${permission}`)).toMatchObject({ id: permission, optionId: 'allow' });
+  expect(await caller.ok('GET', `/permissions/${permission}`)).toMatchObject({
+    ...{ id: permission, optionId: 'allow', answeredFrom: 'phone' },
+  });
+  expect(await caller.post(`/permissions/${permission}`, { optionId: 'reject' })).toMatchObject({
+    status: 409,
+    body: {
+      code: 'conflict',
+      detail: expect.stringMatching(/already answered: "Allow[^"]*", by local by token, from the phone/),
+    },
+  });
   await caller.finished(asking.turn);
   const hanging = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
   const waiting = await caller.ok('POST', `${at}/turns`, { prompt: 'Later.' });

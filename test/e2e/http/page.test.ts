@@ -10,7 +10,7 @@ import { ServedHome } from './support/served-home.ts';
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
-  "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const INDEX = '<!doctype html><title>Throughline</title>';
 /** The headers of a browser that opens an address. */
 const NAVIGATION = { accept: 'text/html,*/*', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };

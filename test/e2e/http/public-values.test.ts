@@ -104,7 +104,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'sandbox.rested': { id: 'b-1', name: null, reason: 'nobody used it' },
   'sandbox.destroyed': { id: 'b-1', name: null, reason: 'ann asked for it' },
   'permission.asked': { id: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
-  'permission.answered': { id: 'p-1', optionId: 'allow', by: 'ann' },
+  'permission.answered': { id: 'p-1', optionId: 'allow', by: 'ann', from: 'page' },
   'permission.denied': { id: 'p-1', reason: 'nobody can answer here' },
   'permission.withdrawn': { id: 'p-1', reason: 'The turn ended.' },
 };
@@ -122,7 +122,7 @@ const CHANGED: Partial<Record<EventKind, object>> = {
   'sandbox.rested': { sandboxId: 'b-1', name: null, reason: 'nobody used it' },
   'sandbox.destroyed': { sandboxId: 'b-1', name: null, reason: 'ann asked for it' },
   'permission.asked': { permissionId: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
-  'permission.answered': { permissionId: 'p-1', optionId: 'allow', by: 'ann' },
+  'permission.answered': { permissionId: 'p-1', optionId: 'allow', by: 'ann', from: 'page' },
   'permission.denied': { permissionId: 'p-1', reason: 'nobody can answer here' },
   'permission.withdrawn': { permissionId: 'p-1', reason: 'The turn ended.' },
 };
@@ -191,7 +191,16 @@ test('other stored values are published without internal fields, as their schema
   const session: Session = {
     ...{ ref: 'r-2', id: 's-2', conversation: 'c-2', agent: 'claude', origin: 'rotated', parent: 'r-1', watermark: 4 },
     ...{ dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 2, state: 'live', position: '4711:abc', mirrored: 12 },
-    ...{ memo: 'm', unread: false, process: SENT.process, turns: 1, usage: NO_USAGE, openedAt: 1, usedAt: 2 },
+    ...{
+      memo: 'm',
+      context: { used: 5, size: 9 },
+      unread: false,
+      process: SENT.process,
+      turns: 1,
+      usage: NO_USAGE,
+      openedAt: 1,
+      usedAt: 2,
+    },
   };
   const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);
   const lock = {
@@ -208,7 +217,15 @@ test('other stored values are published without internal fields, as their schema
   );
   const permission = toPublicPermission({
     ...{ id: 'p-1', conversation: 'c-2', turn: 't-1', attempt: 1, title: 'May I?', toolCall: {}, options: OPTIONS },
-    ...{ state: 'answered', optionId: 'allow', answeredBy: 'ann', reason: null, askedAt: 1, endedAt: 2 },
+    ...{
+      state: 'answered',
+      optionId: 'allow',
+      answeredBy: 'ann',
+      answeredFrom: 'phone',
+      reason: null,
+      askedAt: 1,
+      endedAt: 2,
+    },
   });
   expect(conversation.parent).toEqual({ conversationId: 'c-1', n: 2 });
   expect(sessions.map(({ id, parent }) => [id, parent])).toEqual([

@@ -154,4 +154,22 @@ function store(): void {
     });
     expect((await fromEnvironment.ended).stderr).toMatch(/LATIN1/);
   });
+
+  test('whose password is in a password file is opened without a warning', async () => {
+    const secret = randomUUID();
+    const role = `r_${secret.slice(0, 8)}`;
+    await postgres().query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
+    const rules = join(postgres().folder, 'data/pg_hba.conf');
+    writeFileSync(rules, `local all ${role} scram-sha-256\n${readFileSync(rules, 'utf8')}`);
+    await postgres().query('SELECT pg_reload_conf()');
+    const file = join(home.path, 'pgpass');
+    const line = (password: string) => writeFileSync(file, `*:*:*:${role}:${password}\n`, { mode: 0o600 });
+    const store = postgres().url(await postgres().database(`OWNER ${role}`), role);
+    const sent = () =>
+      home.start(['send', 'notes', 'hello', '--quiet'], { env: { THROUGHLINE_STORE: store, PGPASSFILE: file } }).ended;
+    line(secret);
+    expect(await sent()).toMatchObject({ code: 0, stderr: '' });
+    line('another');
+    expect((await sent()).stderr).toContain('wrong user or password');
+  });
 }

@@ -3,7 +3,8 @@ import { useAgents } from '../data/agents.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { editDraft, useDraft } from '../data/drafts/draft.ts';
 import { useMay } from '../data/session.ts';
-import { PermissionCards } from '../permissions/cards.tsx';
+import { QuestionHint } from '../permissions/hint.tsx';
+import { LossNote } from '../seams/loss.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { agentName } from '../ui/agent-name.ts';
 import { ErrorNote } from '../ui/notes.tsx';
@@ -30,7 +31,7 @@ export function Composer() {
   return (
     <div className="shrink-0 pb-[max(14px,env(safe-area-inset-bottom))] [@media(max-height:300px)]:max-h-[45dvh] [@media(max-height:300px)]:overflow-y-auto">
       <div className="mx-auto max-w-[50rem] px-6 max-md:px-2">
-        <PermissionCards />
+        <QuestionHint />
         <Plan />
         {mayWrite ? (
           <Writing />
@@ -148,6 +149,7 @@ function Bar({ agent, ...standing }: StandingProps & { agent: string | null }) {
     <div className={BAR}>
       <Pickers agent={agent} />
       <Standing {...standing} />
+      <LossNote />
     </div>
   );
 }

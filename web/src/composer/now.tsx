@@ -4,8 +4,9 @@ import type { Turn } from 'throughline/client';
 import { useShallow } from 'zustand/react/shallow';
 import { tokensOf } from '../../../src/core/limits/budget.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
+import { laneOf, shadeOf } from '../seams/line.ts';
+import { useStrand } from '../seams/strands.ts';
 import { Button } from '../ui/button.tsx';
-import { sessionColour, sessionOrders } from '../ui/colours.ts';
 import { Keys } from '../ui/keys.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { count, duration } from '../ui/time.tsx';
@@ -54,9 +55,9 @@ export function Now({ turn, onStop }: { turn: Turn; onStop: (() => void) | null 
 
 /** The line of the session, and its end. */
 function Tip({ turn }: { turn: Turn }) {
-  const order = useConversation(({ sessions }) => sessionOrders(sessions).get(turn.sessionId ?? '') ?? 0);
-  const colour = sessionColour(order);
-  const side = order % 2 === 0 ? 'left-0.5 max-md:-left-0.5' : 'left-3 max-md:left-2.5';
+  const strand = useStrand(turn.n);
+  const colour = shadeOf(strand);
+  const side = laneOf(strand ?? 1) === 'left' ? 'left-0.5 max-md:-left-0.5' : 'left-3 max-md:left-2.5';
   return (
     <svg aria-hidden width="15" height="30" viewBox="0 0 15 30" className={`absolute inset-y-0 my-auto ${side}`}>
       <path d="M7.5 0V8" strokeWidth="3" style={{ stroke: colour }} />

@@ -35,11 +35,6 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
     ...(line !== null && { cli: line }),
   });
   const hasLive = sessions.some(({ state }) => state === 'live');
-  const openFork = async () => {
-    const made = await verbs.fork();
-    go(`~/c/${made.id}`);
-    say('Forked. This is a copy of the whole conversation.', 'good');
-  };
   const openBefore = async () => {
     if (last === null) return;
     go(`~${await verbs.goBack(last)}`);
@@ -64,8 +59,12 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
       : []),
     ...(mayPrompt
       ? [
+          ...arranging(conversation, action, cli, (what) => trying(verbs.arrange(what))),
+          ...(hasLive || !isRunHere(conversation)
+            ? []
+            : [action('restore', 'Restore the session now', null, () => trying(restored(verbs)))]),
           action('rename', 'Rename', cli('rename', ' TITLE'), () => show('title')),
-          action('fork', 'Fork', cli('fork'), () => trying(openFork())),
+          action('fork', 'Fork', cli('fork'), () => trying(forked(verbs, go))),
         ]
       : []),
     action('export', 'Export as JSON', cli('export', ' --output FILE'), () =>
@@ -76,6 +75,35 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
   ];
 }
 
+type Arrange = Parameters<Verbs['arrange']>[0];
+
+function arranging(
+  { pinned, putAway }: Conversation,
+  action: (id: string, title: string, line: string | null, run: () => void) => Action,
+  cli: (command: string, rest?: string) => string,
+  run: (what: Arrange) => void,
+): Action[] {
+  const undo = (is: boolean) => (is ? ' --undo' : '');
+  return [
+    action('pin', pinned ? 'Unpin' : 'Pin', cli('pin', undo(pinned)), () => run({ pinned: !pinned })),
+    action('put-away', putAway ? 'Bring back' : 'Put away', cli('put-away', undo(putAway)), () =>
+      run({ putAway: !putAway }),
+    ),
+  ];
+}
+
+/** Whether a process runs its turns, or will run the next one. */
+function isRunHere({ driver, stranded }: Conversation): boolean {
+  return driver === 'worker' && stranded === null;
+}
+
+/** Restores the session before the next prompt, and says how. */
+async function restored({ warm }: Verbs): Promise<void> {
+  const receipt = await warm(null);
+  if (receipt === null) say('It is in use, or no slot is free. The next prompt restores its context.');
+  else say(`Ready: ${receipt.carried} turns were carried into its session.`, 'good');
+}
+
 /** The server moves only conversations of another data home that has no process. */
 function canMove({ stranded, driver }: Conversation): boolean {
   return stranded?.reason === 'other_home' && driver === 'worker';
@@ -83,6 +111,12 @@ function canMove({ stranded, driver }: Conversation): boolean {
 
 function trying(work: Promise<void>): void {
   work.catch(sayError);
+}
+
+async function forked({ fork }: Verbs, go: (path: string) => void): Promise<void> {
+  const made = await fork();
+  go(`~/c/${made.id}`);
+  say('Forked. This is a copy of the whole conversation.', 'good');
 }
 
 async function killed({ kill }: Verbs): Promise<void> {

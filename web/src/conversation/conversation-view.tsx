@@ -1,5 +1,6 @@
 import { Suspense } from 'react';
 import { Link, Route, Switch } from 'wouter';
+import { useConversationNews } from '../announce/use-news.ts';
 import { Composer } from '../composer/composer.tsx';
 import { ConversationContext, useConversation, useOpenConversation } from '../data/conversation/use-conversation.ts';
 import { FirstRun } from '../first-run/first-run.tsx';
@@ -18,9 +19,16 @@ export function ConversationView({ id }: { id: string }) {
   if (store === null) return <Skeleton lines={6} />;
   return (
     <ConversationContext key={store.id} value={store}>
+      <Announcing />
       <Opened />
     </ConversationContext>
   );
+}
+
+/** A component of its own, so that it does not render with the conversation. */
+function Announcing() {
+  useConversationNews();
+  return null;
 }
 
 function Opened() {
@@ -28,8 +36,9 @@ function Opened() {
   const conversation = useConversation((state) => state.conversation);
   if (conversation === null) return phase === 'failed' ? <Failed /> : <Skeleton lines={6} afterMs={0} />;
   return (
-    <div className="flex min-h-0 flex-1">
-      <div className="flex min-w-0 flex-1 flex-col">
+    // In a very low window, the header scrolls away, and the timeline can fill the window.
+    <div className="flex min-h-0 flex-1 short:h-dvh short:flex-none">
+      <div className="flex min-w-0 flex-1 flex-col short:block short:overflow-y-auto">
         <Header />
         <Failed />
         <FirstRun />
@@ -37,7 +46,9 @@ function Opened() {
           <Switch>
             <Route path="/compare" component={Compare} />
             <Route>
-              <Timeline />
+              <div className="flex min-h-0 flex-1 flex-col short:h-dvh">
+                <Timeline />
+              </div>
               <Composer />
             </Route>
           </Switch>
@@ -66,7 +77,7 @@ function Failed() {
         {conversation === null && (
           <p>
             <Link href="~/" className="touch text-ink underline decoration-control underline-offset-3">
-              Go to the inbox
+              Go to “For you”
             </Link>
           </p>
         )}

@@ -25,7 +25,7 @@ export function TitleField({ onDone }: { onDone(): void }) {
   return (
     <input
       aria-label="Title"
-      className="h-8 min-w-0 flex-1 rounded-md border border-ink pointer-coarse:h-11 bg-raised px-2 text-ui font-semibold outline-none"
+      className="-ml-2 block min-h-6 w-full min-w-0 rounded-md border border-ink bg-raised px-2 text-said leading-5 font-semibold outline-none pointer-coarse:min-h-11"
       value={text}
       maxLength={500}
       // biome-ignore lint/a11y/noAutofocus: somebody has just asked to edit it

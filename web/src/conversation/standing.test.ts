@@ -1,5 +1,6 @@
+import type { Task } from 'throughline/client';
 import { expect, test } from 'vitest';
-import { chainVerdict, fileName, stateNow } from './standing.ts';
+import { chainVerdict, fileName, stateNow, taskPathOf } from './standing.ts';
 
 const NOTHING = { asks: false, isRunning: false, isQueued: false };
 
@@ -37,4 +38,11 @@ test.each([
   ['日本', 'conversation.json'],
 ])('the export of %s', (title, name) => {
   expect(fileName(title)).toBe(name);
+});
+
+test('a conversation leads to its task', () => {
+  const task = { id: 't', progress: { conversationId: 'c' } } as Task;
+  expect(taskPathOf({ id: 'c', key: 'milestone/2.4' }, [task])).toBe('/tasks/t');
+  expect(taskPathOf({ id: 'd', key: 'task/0198' }, [task])).toBe('/tasks/0198'); // older than the list of tasks
+  expect(taskPathOf({ id: 'd', key: 'notes' }, [task])).toBeNull();
 });

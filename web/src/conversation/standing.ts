@@ -1,6 +1,7 @@
-import type { ConversationState } from 'throughline/client';
+import type { Conversation, ConversationState, Task } from 'throughline/client';
 import type { ChainCheck } from '../../../src/core/event.ts';
 import { lostInWords } from '../../../src/core/loss.ts';
+import { TASK_KEY } from '../../../src/core/tasks/task.ts';
 
 interface Now {
   /** A question waits for an answer. */
@@ -17,6 +18,16 @@ export function stateNow(read: ConversationState, { asks, isRunning, isQueued }:
   if (isRunning) return 'running';
   if (isQueued) return 'queued';
   return OPEN.includes(read) ? 'idle' : read;
+}
+
+/** The address of the task that works in a conversation; null: none does. Of several tasks of a milestone, the newest. */
+export function taskPathOf(
+  { id, key }: Pick<Conversation, 'id' | 'key'>,
+  tasks: readonly Pick<Task, 'id' | 'progress'>[],
+): string | null {
+  const task = tasks.find(({ progress }) => progress.conversationId === id);
+  if (task !== undefined) return `/tasks/${task.id}`;
+  return key?.startsWith(TASK_KEY) ? `/tasks/${key.slice(TASK_KEY.length)}` : null;
 }
 
 /** The result of a check of the hash chain, as a sentence. */

@@ -5,8 +5,8 @@ import { readMore, useList, withNewest } from './list.ts';
 const row = (id: string, updatedAt: number) => ({ id, updatedAt }) as Conversation;
 const NONE = new Set<string>();
 const before = { rows: [row('e', 5), row('d', 4), row('c', 3), row('b', 2), row('a', 1)], hasMore: true };
-const joined = (newest: Conversation[], touched: ReadonlySet<string> = NONE) => {
-  const { rows, hasMore } = withNewest(before, newest, touched, 2);
+const joined = (newest: Conversation[], touched: ReadonlySet<string> = NONE, others: Conversation[] = []) => {
+  const { rows, hasMore } = withNewest(before, newest, touched, others, 2);
   return [rows.map(({ id }) => id).join(''), hasMore];
 };
 
@@ -24,12 +24,18 @@ describe('the list after its first page was read again', () => {
   test('one that has changed and is not found is removed', () => {
     expect(joined([row('f', 6), row('e', 5)], new Set(['c']))).toEqual(['fedba', true]);
   });
+  test('one that has changed and is found further down stays there', () => {
+    const pinned = { ...row('b', 2), pinned: true };
+    expect(joined([row('f', 6), row('e', 5)], new Set(['b']), [pinned])).toEqual(['fedcba', true]);
+    const { rows } = withNewest(before, [row('f', 6), row('e', 5)], new Set(['b']), [pinned], 2);
+    expect(rows.find(({ id }) => id === 'b')?.pinned).toBe(true);
+  });
   test('a page that is not full is the whole list', () => {
     expect(joined([row('e', 5)])).toEqual(['e', false]);
   });
   test('those of the same time are ordered by id', () => {
     const rows = [row('c', 1), row('b', 1), row('a', 1)];
-    const merged = withNewest({ rows, hasMore: false }, [row('d', 2), row('c', 1)], NONE, 2);
+    const merged = withNewest({ rows, hasMore: false }, [row('d', 2), row('c', 1)], NONE, [], 2);
     expect(merged).toEqual({ rows: [row('d', 2), row('c', 1), row('b', 1), row('a', 1)], hasMore: false });
   });
 });

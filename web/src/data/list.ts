@@ -4,35 +4,23 @@ import { create } from 'zustand';
 import { Newest } from './newest.ts';
 import { useClient, useLive } from './session.ts';
 
-/** Which conversations the rail shows; null: all. */
-export interface ListFilter {
-  readonly agent: string | null;
-  readonly states: readonly ConversationState[] | null;
-  /** Changed within this many days. */
-  readonly days: number | null;
-}
-
 /** The conversations of this owner that were read. */
 interface ListState {
   readonly phase: 'loading' | 'ready' | 'failed';
   readonly error: unknown;
-  /** Those that match the filter, most recently changed first. */
+  /** Most recently changed first. */
   readonly rows: readonly Conversation[];
   /** The last page was not empty: there may be more. */
   readonly hasMore: boolean;
-  readonly filter: ListFilter;
-  /** Everything that was read, whatever the filter: the most recent ones, and all that are open or need a person. */
+  /** Everything that was read: the most recent ones, and all that are open, pinned or need a person. */
   readonly known: ReadonlyMap<string, Conversation>;
 }
-
-export const NO_FILTER: ListFilter = { agent: null, states: null, days: null };
 
 export const useList = create<ListState>(() => ({
   phase: 'loading',
   error: null,
   rows: [],
   hasMore: false,
-  filter: NO_FILTER,
   known: new Map(),
 }));
 
@@ -75,14 +63,16 @@ export function useKeepList(): void {
   }, [tl, live]);
 }
 
-/** Reads the conversations that are open or could not be restored, however long ago they changed. */
+/** Reads the conversations that are open, could not be restored or are pinned, however long ago they changed. */
 async function readOpen(tl: ThroughlineClient): Promise<void> {
   try {
-    const open = await newest.of('open', tl.conversations({ state: OPEN, limit: 200 }));
-    if (open === null) return;
-    // One that is no longer open has changed, so it is read with the newest; or it was erased.
+    const reads = [tl.conversations({ state: OPEN, limit: 200 }), tl.conversations({ pinned: true, limit: 200 })];
+    const read = await newest.of('open', Promise.all(reads));
+    if (read === null) return;
+    const open = read.flat();
+    // One that is no longer open or pinned has changed, so it is read with the newest; or it was erased.
     useList.setState(({ known }) => {
-      const rest = [...known].filter(([, row]) => !OPEN.includes(row.state));
+      const rest = [...known].filter(([, row]) => !OPEN.includes(row.state) && !row.pinned);
       return { known: knownWith(new Map(rest), open) };
     });
   } catch (error) {
@@ -90,38 +80,43 @@ async function readOpen(tl: ThroughlineClient): Promise<void> {
   }
 }
 
-/** Reads the newest conversations, and the newest that match the filter. `touched`: those that have changed; one that is not found was erased. */
+/** Reads the newest conversations. `touched`: those that have changed; one that is not found was erased. */
 async function readNewest(tl: ThroughlineClient, touched: ReadonlySet<string>): Promise<void> {
-  const { filter } = useList.getState();
   try {
-    const isFiltered = filter !== NO_FILTER;
-    const answers = Promise.all([
-      tl.conversations({ limit: PAGE }),
-      isFiltered ? tl.conversations({ ...optionsOf(filter), limit: PAGE }) : null,
-    ]);
-    const read = await newest.of('rows', answers);
+    const read = await newest.of('rows', readWith(tl, touched));
     if (read === null) return;
     useList.setState((before) => {
-      const [first, matching] = read.map((rows) => rows && asKnown(rows, before.known)) as typeof read;
-      const known = knownWith(before.known, first);
-      for (const id of touched) if (first.length < PAGE && !first.some((row) => row.id === id)) known.delete(id);
-      if (before.filter !== filter) return { known };
-      const { rows, hasMore } = withNewest(before, matching ?? first, touched);
-      return { phase: 'ready', error: null, known, rows, hasMore };
+      const [first, others] = [asKnown(read.first, before.known), read.others];
+      const known = knownWith(before.known, [...first, ...others]);
+      const found = new Set([...first, ...others].map(({ id }) => id));
+      for (const id of touched) if (!found.has(id)) known.delete(id);
+      return { phase: 'ready', error: null, known, ...withNewest(before, first, touched, others) };
     });
   } catch (error) {
     useList.setState(({ rows }) => ({ phase: rows.length > 0 ? 'ready' : 'failed', error }));
   }
 }
 
+/** The first page, and the touched ones that are not on it: pinning an old conversation does not move it up. */
+async function readWith(tl: ThroughlineClient, touched: ReadonlySet<string>) {
+  const first = await tl.conversations({ limit: PAGE });
+  const listed = new Set(first.map(({ id }) => id));
+  const missing = first.length < PAGE ? [] : [...touched].filter((id) => !listed.has(id));
+  // One that was erased is not found.
+  const others = await Promise.all(missing.map((id) => tl.engine.conversation(id).catch(() => null)));
+  return { first, others: others.filter((row) => row !== null) };
+}
+
 /**
  * The rows after their first page was read again. Rows are in the order of their last change. So if the new page has a row that has not
  * changed, the older rows below it have not changed either, and stay. Otherwise they are read again when somebody scrolls there.
+ * `touched`: those that have changed; `others`: those of them that were found further down.
  */
 export function withNewest(
   before: Pick<ListState, 'rows' | 'hasMore'>,
   newest: readonly Conversation[],
   touched: ReadonlySet<string>,
+  others: readonly Conversation[] = [],
   page = PAGE,
 ): Pick<ListState, 'rows' | 'hasMore'> {
   if (newest.length < page) return { rows: newest, hasMore: false };
@@ -130,7 +125,11 @@ export function withNewest(
   const end = newest.at(-1);
   if (!joins || end === undefined) return { rows: newest, hasMore: true };
   const fresh = new Set(newest.map(({ id }) => id));
-  const older = before.rows.filter((row) => !fresh.has(row.id) && !touched.has(row.id) && isBelow(row, end));
+  const kept = before.rows.filter((row) => !fresh.has(row.id) && !touched.has(row.id) && isBelow(row, end));
+  const last = before.rows.at(-1);
+  // Those that are further down than what was read come with their page.
+  const found = others.filter((row) => isBelow(row, end) && !(before.hasMore && last && isBelow(row, last)));
+  const older = [...kept, ...found].sort((a, b) => (isBelow(a, b) ? 1 : -1));
   return { rows: [...newest, ...older], hasMore: older.length > 0 ? before.hasMore : true };
 }
 
@@ -158,29 +157,18 @@ export function addKnown(rows: readonly Conversation[]): void {
   if (unknown.length > 0) useList.setState(({ known }) => ({ known: knownWith(known, unknown) }));
 }
 
-function optionsOf({ agent, states, days }: ListFilter) {
-  return {
-    ...(agent !== null && { agent }),
-    ...(states !== null && { state: states }),
-    ...(days !== null && { since: Date.now() - days * 86_400_000 }),
-  };
-}
-
-/** The previous rows stay until the matching ones have arrived. */
-export async function chooseFilter(tl: ThroughlineClient, filter: ListFilter): Promise<void> {
-  const isNone = filter.agent === null && filter.states === null && filter.days === null;
-  const chosen = isNone ? NO_FILTER : filter;
-  useList.setState({ filter: chosen });
-  try {
-    const rows = await tl.conversations({ ...optionsOf(chosen), limit: PAGE });
-    useList.setState((now) =>
-      now.filter === chosen
-        ? { rows, hasMore: rows.length === PAGE, known: knownWith(now.known, rows), error: null }
-        : {},
-    );
-  } catch (error) {
-    useList.setState({ error });
-  }
+/** Pins a conversation, puts it away, or undoes this. */
+export async function arrange(
+  { engine }: ThroughlineClient,
+  id: string,
+  change: { readonly pinned?: boolean; readonly putAway?: boolean },
+): Promise<Conversation> {
+  const row = await engine.arrange(id, change);
+  useList.setState(({ rows, known }) => ({
+    rows: rows.map((each) => (each.id === id ? row : each)),
+    known: knownWith(known, [row]),
+  }));
+  return row;
 }
 
 let reading: Promise<void> | null = null;
@@ -195,15 +183,14 @@ export function readMore(tl: ThroughlineClient): Promise<void> {
 
 /** Reads again if the end of the list has changed meanwhile. Ends are compared by value: reading the list again makes new objects. */
 async function readPage(tl: ThroughlineClient): Promise<void> {
-  const { filter } = useList.getState();
   for (let isRead = false; !isRead; ) {
     const last = useList.getState().rows.at(-1);
     if (last === undefined) return;
     const { updatedAt, id } = last;
     try {
-      const page = await tl.conversations({ ...optionsOf(filter), limit: 4 * PAGE, before: { updatedAt, id } });
+      const page = await tl.conversations({ limit: 4 * PAGE, before: { updatedAt, id } });
       const now = useList.getState();
-      if (now.filter !== filter || !now.hasMore) return;
+      if (!now.hasMore) return;
       const end = now.rows.at(-1);
       isRead = end?.id === id && end.updatedAt === updatedAt;
       if (!isRead) continue;

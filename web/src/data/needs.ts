@@ -1,19 +1,17 @@
 import { useEffect } from 'react';
-import type { Conversation, Permission, Task, ThroughlineClient } from 'throughline/client';
+import type { Conversation, Permission, ThroughlineClient } from 'throughline/client';
 import { create } from 'zustand';
 import { addKnown, useList } from './list.ts';
 import { Newest } from './newest.ts';
-import { useClient, useLive } from './session.ts';
+import { useClient } from './session.ts';
 
 /** What waits for a person and is not in the list of conversations. */
 interface NeedsState {
   /** The questions of agents that wait for an answer, oldest first. */
   readonly permissions: readonly Permission[];
-  /** The tasks that wait for an answer. */
-  readonly tasks: readonly Task[];
 }
 
-export const useNeeds = create<NeedsState>(() => ({ permissions: [], tasks: [] }));
+export const useNeeds = create<NeedsState>(() => ({ permissions: [] }));
 
 const newest = new Newest();
 
@@ -22,7 +20,7 @@ const MOST_UNLISTED = 20;
 
 /** Keeps them current for as long as the component is shown. */
 export function useKeepNeeds(): void {
-  const [tl, live] = [useClient(), useLive()];
+  const tl = useClient();
   useEffect(() => {
     let asking = '';
     const look = (known: ReadonlyMap<string, Conversation>) => {
@@ -31,15 +29,8 @@ export function useKeepNeeds(): void {
       asking = now;
     };
     look(useList.getState().known);
-    void readTasks(tl);
-    const stops = [
-      useList.subscribe(({ known }, before) => known !== before.known && look(known)),
-      live.onBoard(() => void readTasks(tl)),
-    ];
-    return () => {
-      for (const stop of stops) stop();
-    };
-  }, [tl, live]);
+    return useList.subscribe(({ known }, before) => known !== before.known && look(known));
+  }, [tl]);
 }
 
 /** A value that changes whenever a question may have been asked or answered. */
@@ -63,9 +54,4 @@ async function readAsked(tl: ThroughlineClient) {
   const missing = new Set(permissions.map(({ conversationId }) => conversationId).filter((id) => !known.has(id)));
   const rows = [...missing].slice(0, MOST_UNLISTED).map((id) => tl.engine.conversation(id).catch(() => null));
   return { permissions, unlisted: (await Promise.all(rows)).filter((row) => row !== null) };
-}
-
-async function readTasks(tl: ThroughlineClient): Promise<void> {
-  const tasks = await newest.of('tasks', tl.tasks.list({ states: ['asking'] })).catch(() => null);
-  if (tasks !== null) useNeeds.setState({ tasks });
 }

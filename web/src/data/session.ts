@@ -2,6 +2,7 @@ import { type ConnectedClient, connect, type Me, ThroughlineError } from 'throug
 import { create } from 'zustand';
 import type { Scope } from '../../../src/core/key.ts';
 import { Live } from '../live/live.ts';
+import { usePreference, writePreference } from './preferences.ts';
 
 /** The connection of this browser to the server, and its rights. */
 export type Session =
@@ -27,6 +28,7 @@ export async function signIn(): Promise<void> {
   try {
     const tl = await connect();
     const me = await tl.server.whoAmI();
+    if (me.command !== null) writePreference(COMMAND, me.command);
     const before = useSession.getState();
     if (before.phase === 'ready') before.live.close();
     useSession.setState({ phase: 'ready', tl, live: new Live(tl), me, isOver: false }, true);
@@ -79,4 +81,13 @@ export function useMe(): Me {
 /** Whether this browser has the scope. Views do not offer what it may not do. */
 export function useMay(scope: Scope): boolean {
   return useReady().me.scopes.includes(scope);
+}
+
+/** Stored, because a page that is signed out prints commands as well. */
+const COMMAND = 'command';
+
+/** How a shell on the server's machine runs our commands for this data. */
+export function useCommand(): string {
+  const [known] = usePreference(COMMAND);
+  return known ?? 'throughline';
 }

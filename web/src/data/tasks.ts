@@ -1,9 +1,10 @@
 import { useEffect } from 'react';
 import type { Task, ThroughlineClient } from 'throughline/client';
 import { create } from 'zustand';
+import { Newest } from './newest.ts';
 import { useClient, useLive } from './session.ts';
 
-/** The newest tasks of this owner. */
+/** The newest tasks of this owner, and all that ask. */
 interface TasksState {
   readonly phase: 'loading' | 'ready' | 'failed';
   readonly error: unknown;
@@ -13,6 +14,8 @@ interface TasksState {
 }
 
 export const useTasks = create<TasksState>(() => ({ phase: 'loading', error: null, tasks: [], hasMore: false }));
+
+const newest = new Newest();
 
 const PAGE = 200;
 const GATHER_MS = 200;
@@ -40,8 +43,15 @@ export function useKeepTasks(): void {
 /** Also called right after an action on a task. */
 export async function readTasks(tl: ThroughlineClient): Promise<void> {
   try {
-    const tasks = await tl.tasks.list({ limit: PAGE });
-    useTasks.setState({ phase: 'ready', error: null, tasks, hasMore: tasks.length === PAGE });
+    const read = await newest.of(
+      'tasks',
+      Promise.all([tl.tasks.list({ limit: PAGE }), tl.tasks.list({ states: ['asking'] })]),
+    );
+    if (read === null) return;
+    const [recent, asking] = read;
+    const listed = new Set(recent.map(({ id }) => id));
+    const tasks = [...recent, ...asking.filter(({ id }) => !listed.has(id))];
+    useTasks.setState({ phase: 'ready', error: null, tasks, hasMore: recent.length === PAGE });
   } catch (error) {
     useTasks.setState(({ tasks }) => ({ phase: tasks.length > 0 ? 'ready' : 'failed', error }));
   }

@@ -1,16 +1,17 @@
-import { CircleAlert, CircleCheck } from 'lucide-react';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { ServerHealth } from 'throughline/client';
 import { useClient, useMay, useMe } from '../data/session.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Facts, Skeleton } from '../ui/notes.tsx';
+import { Glyph } from '../ui/state.tsx';
 import { bytes } from '../ui/time.tsx';
 import { Agents } from './agents.tsx';
 import { Doctor, Verify } from './doctor.tsx';
 import { LiveSessions } from './live-sessions.tsx';
 import { Sandboxes } from './sandboxes.tsx';
 import { Section } from './section.tsx';
+import { Settings } from './settings.tsx';
 
 /** How often the health is read while the tab is visible. */
 const EVERY_MS = 5_000;
@@ -35,15 +36,16 @@ export function Health() {
   );
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
-      <div className="mx-auto max-w-4xl space-y-8 p-4 sm:p-6">
+      <div className="mx-auto max-w-[860px] space-y-7 px-6 pt-5.5 pb-16 max-md:px-2.5">
         <header className="flex items-center justify-between">
-          <h1 className="text-seam font-semibold">Health</h1>
+          <h1 className="text-view font-semibold tracking-tight">Settings and health</h1>
           {mayOperate && (
             <Button small onClick={look}>
               Refresh
             </Button>
           )}
         </header>
+        <Settings />
         {error !== null && <ErrorNote error={error} cli="throughline doctor" />}
         {mayOperate && health === null && error === null && <Skeleton />}
         {health !== null && <Status health={health} />}
@@ -96,11 +98,10 @@ const STATES: Readonly<Record<ServerHealth['status'], string>> = {
 };
 
 function Status({ health: { status, reasons } }: { health: ServerHealth }) {
-  const Icon = status === 'ok' ? CircleCheck : CircleAlert;
   return (
     <section aria-label="Status" className="space-y-2">
-      <p className={`flex items-center gap-2 text-ui font-medium ${status === 'ok' ? 'text-accent' : 'text-broken'}`}>
-        <Icon size={18} aria-hidden />
+      <p className="flex items-center gap-2 font-semibold">
+        <Glyph name={status === 'ok' ? 'done' : 'failed'} label="" />
         {STATES[status]}
       </p>
       {reasons.map(({ code, message, hint }) => (

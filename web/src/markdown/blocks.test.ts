@@ -3,6 +3,8 @@ import { type Lexed, lex, NOTHING_LEXED, safeHref } from './blocks.ts';
 
 const shape = ({ blocks }: Lexed) => blocks.map(({ key, token }) => [key, token.type, token.raw.trim()]);
 
+const spaced = (text = '') => text.replaceAll(/\s+/g, ' ').trim();
+
 const ANSWER = [
   '# Title',
   'A paragraph with **bold** and `code`.\nIts second line.',
@@ -38,15 +40,27 @@ describe('incremental markdown', () => {
   });
 
   test('a very long block is lexed again only when it has grown by some percent', () => {
-    let [lexed, reads] = [NOTHING_LEXED, 0];
-    const words = 'word '.repeat(40_000);
-    for (let end = 5; end <= words.length; end += 5) {
+    let [lexed, reads, shown] = [NOTHING_LEXED, 0, 0];
+    const words = 'word '.repeat(10_000);
+    for (let end = 50; end <= words.length; end += 50) {
       const next = lex(lexed, words.slice(0, end), true);
-      if (next !== lexed && end > 10_000) reads += 1;
+      if (next.text !== lexed.text && end > 10_000) reads += 1;
+      if (end % 500 === 0) shown += Number(spaced(next.blocks[0]?.token.raw) === spaced(words.slice(0, end)));
       lexed = next;
     }
-    expect(reads).toBeLessThan(100);
+    expect(reads).toBeLessThan(20);
+    // Every word is shown at once.
+    expect(shown).toBe(words.length / 500);
     expect(lex(lexed, words, false).blocks[0]?.token.raw.trim()).toBe(words.trim());
+  });
+
+  test('what follows a very long paragraph is a block at once', () => {
+    const long = 'word '.repeat(4_000);
+    const before = lex(NOTHING_LEXED, long, true);
+    const types = (text: string) => lex(before, text, true).blocks.map(({ token }) => token.type);
+    expect(types(`${long}and on`)).toEqual(['paragraph']);
+    expect(types(`${long}\n\n# Title`)).toEqual(['paragraph', 'heading']);
+    expect(types(`${long}\n- item`)).toEqual(['paragraph', 'list']);
   });
 
   test('an unclosed mark at the end is closed while the text is being written', () => {

@@ -21,6 +21,8 @@ export interface Lexed {
   readonly end: number;
   /** The open code block at `end`; null: there is none. */
   readonly fence: Fence | null;
+  /** The last block as it was lexed; null: there is none. */
+  readonly last: Block | null;
   readonly blocks: readonly Block[];
 }
 
@@ -33,13 +35,13 @@ interface Fence {
   readonly searched: number;
 }
 
-export const NOTHING_LEXED: Lexed = { text: '', finished: [], end: 0, fence: null, blocks: [] };
+export const NOTHING_LEXED: Lexed = { text: '', finished: [], end: 0, fence: null, last: null, blocks: [] };
 
 /** Lexes `text`, using `before` if its text is the beginning of `text`. `isOpen`: more may come. */
 export function lex(before: Lexed, text: string, isOpen: boolean): Lexed {
   const from = text.startsWith(before.text) ? before : NOTHING_LEXED;
   const tail = text.slice(from.end);
-  if (isOpen && from === before && canWait(before, text)) return before;
+  if (isOpen && from === before && canWait(before, text)) return { ...before, blocks: withUnread(before, text) };
   const fence = openFence(tail, from.fence);
   const tokens: Token[] = fence === null ? new Lexer({ gfm: true }).lex(tail) : [codeOf(tail, fence)];
   const lastShown = tokens.findLastIndex(isShown);
@@ -48,20 +50,36 @@ export function lex(before: Lexed, text: string, isOpen: boolean): Lexed {
   const shown = followed.filter(isShown).map((token, at) => ({ key: from.finished.length + at, token }));
   const finished = shown.length === 0 ? from.finished : [...from.finished, ...shown];
   const last = tokens[lastShown];
-  const ending = last === undefined ? [] : [{ key: finished.length, token: isOpen ? completed(last) : last }];
-  const blocks = [...finished, ...ending];
+  const ending = last === undefined ? null : { key: finished.length, token: isOpen ? completed(last) : last };
+  const blocks = ending === null ? finished : [...finished, ending];
   // The lexer may change the text (tabs, line ends), so that positions do not match. Then all of it is lexed again the next time.
-  if (!tail.startsWith(raw)) return { ...from, text, fence: null, blocks };
-  return { text, finished, end: from.end + raw.length, fence: raw === '' ? fence : null, blocks };
+  if (!tail.startsWith(raw)) return { ...from, text, fence: null, last: ending, blocks };
+  return { text, finished, end: from.end + raw.length, fence: raw === '' ? fence : null, last: ending, blocks };
 }
 
 /** From this length on, the last block is not lexed again for every word. */
 const LARGE = 8_192;
+/** What begins another block, or another item. */
+const BEGINS_BLOCK = /\n[ \t]*(?:\n|[-*+#>`~|=<]|\d+[.)])/;
 
-/** The end of a very long block is shown a little later: lexing all of it for every word would take longer and longer. */
-function canWait({ text: known, end, fence }: Lexed, text: string): boolean {
-  const shown = known.length - end;
-  return fence === null && shown > LARGE && text.length - known.length < shown / 20;
+/** Lexing all of a very long block for every word would take longer and longer. Until it has grown by a part, words are only added. */
+function canWait({ text: known, end, fence, last }: Lexed, text: string): boolean {
+  const [lexed, more] = [known.length - end, text.length - known.length];
+  if (fence !== null || lexed <= LARGE) return false;
+  if (last?.token.type !== 'paragraph') return more < lexed / 20;
+  return more < lexed / 4 && !BEGINS_BLOCK.test(text.slice(known.length - 1));
+}
+
+/** The blocks with the words that were not lexed at the end of the last paragraph. In a list or a table they are shown a little later. */
+function withUnread({ text: known, finished, last }: Lexed, text: string): readonly Block[] {
+  if (last === null) return finished;
+  const more = text.slice(known.length);
+  if (last.token.type !== 'paragraph' || more === '') return [...finished, last];
+  // The lexer leaves out white space at the end.
+  const added = /\s$/.test(known) ? ` ${more}` : more;
+  const unread = { type: 'text', raw: added, text: added, escaped: false };
+  const token = { ...last.token, raw: last.token.raw + added, tokens: [...(last.token.tokens ?? []), unread] };
+  return [...finished, { ...last, token: token as Token }];
 }
 
 export function isShown({ type }: Token): boolean {

@@ -1,6 +1,9 @@
-import { memo, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react';
+import { memo, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import { useRest } from '../timeline/find.ts';
+import { MoreButton } from '../ui/more-button.tsx';
 import { CopyButton } from '../ui/notes.tsx';
 import { GrowingText } from './growing-text.tsx';
+import { folded, piecesOf } from './long-text.ts';
 
 type Tree = { readonly children: readonly Node[] };
 type Node =
@@ -13,25 +16,37 @@ type Node =
 
 /** Longer code is not highlighted: it would take longer than a frame. */
 const LONGEST = 60_000;
-/** An open block is rendered in pieces, so that only the last one is laid out again when it grows. */
-const PIECE = 4_096;
 
 export function CodeBlock({ text, language, isOpen }: { text: string; language: string; isOpen: boolean }) {
   const [name = ''] = language.split(/[\s,{]/);
   const code = useRef<HTMLElement>(null);
-  const tree = useHighlighted(text, name, isOpen, code);
+  const { shown, rest, showRest } = useFolded(text, isOpen);
+  const tree = useHighlighted(shown, name, isOpen, code);
   return (
-    <div className="group/code relative my-3 overflow-hidden rounded-md border border-line bg-sunken">
-      <div className="flex h-7 items-center justify-between pr-0.5 pl-3 text-facts text-faint">
-        <span>{name || 'text'}</span>
+    <div className="group/code relative my-2.5 overflow-hidden rounded-md border border-line bg-sunken">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it */}
+      <pre className="overflow-x-auto px-3 py-2.25 font-mono text-facts leading-5" tabIndex={0}>
+        <code ref={code}>{tree === null ? piecesOf(shown, '\n').map(piece) : tree.children.map(coloured)}</code>
+      </pre>
+      {rest !== null && (
+        <div className="border-t border-line px-3 py-1">
+          <MoreButton onClick={showRest}>{rest}</MoreButton>
+        </div>
+      )}
+      <div className="absolute top-1 right-1 flex items-center gap-1 rounded-sm bg-sunken pl-1.5 text-facts text-faint">
+        <span>{name}</span>
         <CopyButton text={text} label="Copy the code" />
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it */}
-      <pre className="overflow-x-auto px-3 pb-2.5 font-mono text-facts leading-[1.55]" tabIndex={0}>
-        <code ref={code}>{tree === null ? pieces(text).map(piece) : tree.children.map(coloured)}</code>
-      </pre>
     </div>
   );
+}
+
+/** A long block shows its first lines. One that somebody saw being written stays as it is. */
+function useFolded(text: string, isOpen: boolean) {
+  const [wasOpen] = useState(isOpen);
+  const [isWhole, showRest] = useRest(() => text);
+  const first = useMemo(() => (wasOpen || isWhole ? null : folded(text)), [text, wasOpen, isWhole]);
+  return { shown: first?.text ?? text, rest: first?.rest ?? null, showRest };
 }
 
 function piece(text: string, index: number): ReactNode {
@@ -41,18 +56,6 @@ function piece(text: string, index: number): ReactNode {
 const Piece = memo(function Piece({ text }: { text: string }) {
   return <GrowingText className="block" text={text} />;
 });
-
-/** Cuts at line ends. Texts with the same beginning have the same first pieces. */
-function pieces(text: string): string[] {
-  const all: string[] = [];
-  for (let from = 0; from < text.length; ) {
-    const end = text.indexOf('\n', from + PIECE);
-    const next = end === -1 ? text.length : end + 1;
-    all.push(text.slice(from, next));
-    from = next;
-  }
-  return all;
-}
 
 function coloured(node: Node, index: number): ReactNode {
   if (node.type === 'text') return node.value;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { entriesOf, ranked } from './entries.ts';
 
 const row = (id: string, title: string) =>
-  ({ id, title, key: null, state: 'idle', lastAgent: 'claude' }) as Conversation;
+  ({ id, title, key: null, state: 'idle', project: null, stranded: null, parent: null }) as Conversation;
 const action = (id: string, title: string) => ({ id, title, group: 'Go to', run: () => {} });
 
 describe('the palette', () => {
@@ -19,7 +19,7 @@ describe('the palette', () => {
 
   test('offers actions before conversations, and a search of turns only when words were typed', () => {
     const hit = { conversationId: 'c', key: null, title: 'Old', n: 3, snippet: 'an inbox' };
-    const facts = { actions: [action('go.inbox', 'Inbox')], rows: [row('c', 'Inbox zero')], hits: [hit], go: () => {} };
+    const facts = { actions: [action('go.tasks', 'Inbox')], rows: [row('c', 'Inbox zero')], hits: [hit], go: () => {} };
     const shown = (words: string) =>
       entriesOf({ ...facts, words }).map(({ value, items }) => [value, items.map(({ title }) => title)]);
     expect(shown('')).toEqual([

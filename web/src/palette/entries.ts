@@ -1,8 +1,9 @@
 import type { Conversation, SearchHit } from 'throughline/client';
+import { projectOf } from '../rail/groups.ts';
 import { fold, pathOf } from '../search/search.ts';
 import type { Action } from '../shell/actions.ts';
 import { shellWord } from '../ui/shell-word.ts';
-import { nameOf, STATES } from '../ui/state.tsx';
+import { branchOf, lookOf, nameOf } from '../ui/state.tsx';
 
 /** A line of the palette. */
 export interface Entry {
@@ -41,7 +42,8 @@ export function entriesOf({ words, actions, rows, hits, go }: PaletteFacts): Ent
   const found = words === '' ? [] : hits;
   const listed = ranked(words, rows, (each) => `${nameOf(each)} ${each.key ?? ''}`).slice(0, MOST_ROWS);
   for (const row of listed) {
-    const about = [STATES[row.state].word, row.lastAgent].filter(Boolean).join(' · ');
+    const branch = branchOf(row, (id) => rows.find((each) => each.id === id)?.title);
+    const about = [branch, lookOf(row)?.word, projectOf(row)?.name].filter(Boolean).join(' · ');
     put('Open', {
       ...{ id: row.id, title: nameOf(row), about, keys: null, cli: `throughline show ${shellWord(row.key ?? row.id)}` },
       run: () => go(`/c/${row.id}`),

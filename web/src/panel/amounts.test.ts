@@ -16,10 +16,12 @@ test('a sum of costs says how many turns it lacks', () => {
   expect(shownCost({ ...NO_USAGE, costMicros: 700_000, unknownCosts: 2 })).toBe('0.70 USD + 2 turns unknown');
 });
 
-test('a seam is where another session answers, and turns without a session are left out', () => {
-  const turn = (n: number, sessionId: string | null) => ({ n, sessionId, usage: NO_USAGE }) as TurnOutline;
-  const { n, seams, read } = pointsOf([turn(1, 'a'), turn(2, 'a'), turn(3, null), turn(4, 'b'), turn(5, 'a')]);
+test('a seam is where another strand of the line begins, and turns without a session are left out', () => {
+  const turn = (n: number, sessionId: string | null, rung: TurnOutline['rung'] = 'live') =>
+    ({ n, sessionId, usage: NO_USAGE, agent: 'a', rung, given: rung === 'transcript' ? rung : null }) as TurnOutline;
+  const turns = [turn(1, 'a'), turn(2, 'a'), turn(3, null, null), turn(4, 'b', 'transcript'), turn(5, 'b')];
+  const { n, seams, read } = pointsOf(turns);
   expect(n).toEqual([1, 2, 4, 5]);
-  expect(seams).toEqual([4, 5]);
+  expect(seams).toEqual([4]);
   expect(read).toEqual([null, null, null, null]);
 });

@@ -1,6 +1,7 @@
 import type { TurnOutline, Usage } from 'throughline/client';
 import { costText, tokensOf } from '../../../src/core/limits/budget.ts';
 import { count } from '../ui/time.tsx';
+import { spansOf } from './spans.ts';
 
 /** The usage as the page shows it; null: the agent did not report it. */
 export interface Amounts {
@@ -43,7 +44,7 @@ export interface Points {
   readonly read: readonly (number | null)[];
   readonly written: readonly (number | null)[];
   readonly cost: readonly (number | null)[];
-  /** The turns at which another session began. */
+  /** The turns at which another strand of the line began. */
   readonly seams: readonly number[];
 }
 
@@ -55,6 +56,8 @@ export function pointsOf(turns: readonly TurnOutline[]): Points {
     read: amounts.map(({ read }) => read),
     written: amounts.map(({ written }) => written),
     cost: amounts.map(({ cost }) => cost),
-    seams: sent.filter((turn, index) => index > 0 && turn.sessionId !== sent[index - 1]?.sessionId).map(({ n }) => n),
+    seams: spansOf(turns)
+      .slice(1)
+      .map(({ from }) => from),
   };
 }

@@ -1,13 +1,14 @@
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { type Engine, ThroughlineError } from 'throughline/client';
 import { quotedPath } from '../../../src/core/input/visible.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useClient, useMay } from '../data/session.ts';
+import { DiffView } from '../diff/diff-view.tsx';
+import { diffOfPatch } from '../diff/model.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { shellWord } from '../ui/shell-word.ts';
-import { linesOf } from './patch.ts';
 import { Worktree } from './worktree.tsx';
 
 type AllChanges = Awaited<ReturnType<Engine['changes']>>;
@@ -122,26 +123,11 @@ function Folded({ summary, children }: { summary: ReactNode; children: ReactNode
   );
 }
 
-const LOOKS = { added: 'bg-add-soft', removed: 'bg-del-soft', place: 'text-muted', same: '' };
-const SIGNS = { added: '+', removed: '−', place: '', same: ' ' };
-
 function Patch({ patch, path }: { patch: string; path: string }) {
+  const diff = useMemo(() => diffOfPatch(patch), [patch]);
   return (
-    <section
-      aria-label={`Changes in ${path}`}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
-      tabIndex={0}
-      className="mb-2 max-h-96 overflow-auto rounded-sm border border-line bg-raised font-mono text-facts leading-5"
-    >
-      {linesOf(patch).map(({ kind, text, number }, index) => (
-        <div key={String(index)} className={`flex w-max min-w-full ${LOOKS[kind]}`}>
-          <span className="w-10 shrink-0 pr-2 text-right text-faint select-none">{number}</span>
-          <span className="w-4 shrink-0 select-none">{SIGNS[kind]}</span>
-          <span className="whitespace-pre">
-            <SafeText text={text} as="code" />
-          </span>
-        </div>
-      ))}
-    </section>
+    <div className="mb-2">
+      <DiffView path={path} diff={diff} isBare />
+    </div>
   );
 }

@@ -1,12 +1,5 @@
-import type { Permission } from 'throughline/client';
 import { describe, expect, test } from 'vitest';
-import { askedOf, mayAnswer, outcomeOf } from './asked.ts';
-
-const OPEN: Permission = {
-  ...{ id: 'p', conversationId: 'c', turnId: 't', attempt: 1, title: 'Run it', toolCall: {}, state: 'open' },
-  options: [{ optionId: 'y', name: 'Allow', kind: 'allow_once' }],
-  ...{ optionId: null, answeredBy: null, reason: null, askedAt: 0, endedAt: null },
-};
+import { askedOf, headlineOf, mayAnswer } from './asked.ts';
 
 describe('what is asked', () => {
   test('a command is shown in full, and the rest of the input beside it', () => {
@@ -24,7 +17,16 @@ describe('what is asked', () => {
   test('a diff names its file, and the file is not named twice', () => {
     const content = [{ type: 'diff', path: '/a', oldText: 'x', newText: 'y' }];
     const asked = askedOf({ title: 'Edit', toolCall: { title: 'Edit', content, locations: [{ path: '/a' }] } });
-    expect(asked).toMatchObject({ tool: null, targets: [], diffs: [{ path: '/a', before: 'x', after: 'y' }] });
+    expect(asked).toMatchObject({ tool: null, targets: [], diffs: [{ path: '/a', oldText: 'x', newText: 'y' }] });
+  });
+
+  test('input that a diff shows is not shown as JSON again, and everything else is', () => {
+    const content = [{ type: 'diff', path: '/a', oldText: 'x', newText: 'y' }];
+    const edits = [{ old_string: 'x', new_string: 'y' }];
+    const rawInput = { file_path: '/a', edits, replace_all: true, dry: false, extra: 'z' };
+    const { input } = askedOf({ title: 'Edit', toolCall: { content, rawInput } });
+    expect(JSON.parse(input ?? '')).toEqual({ replace_all: true, extra: 'z' });
+    expect(askedOf({ title: 'Edit', toolCall: { content, rawInput: { edits } } }).input).toBeNull();
   });
 
   test.each([null, 'text', 7, [], { rawInput: 'raw', content: [null, 3], locations: 'none' }])(
@@ -35,14 +37,18 @@ describe('what is asked', () => {
   );
 });
 
-describe('how a question ended', () => {
+describe('what the card asks', () => {
+  const diff = (path: string, oldText: string | null) => ({ type: 'diff', path, oldText, newText: 'y' });
   test.each([
-    [{}, null],
-    [{ state: 'answered', optionId: 'y', answeredBy: 'ann' }, 'Answered “Allow”, by ann.'],
-    [{ state: 'denied', reason: 'nobody can answer here' }, 'Denied: nobody can answer here.'],
-    [{ state: 'withdrawn', reason: 'the turn was cancelled' }, 'Withdrawn: the turn was cancelled.'],
-  ] as const)('%j', (end, sentence) => {
-    expect(outcomeOf({ ...OPEN, ...end })).toBe(sentence);
+    [{ rawInput: { command: 'ls' } }, 'May Codex run this command?'],
+    [{ content: [diff('/a', 'x')] }, 'May Codex change this file?'],
+    [{ content: [diff('/a', 'x'), diff('/b', 'x')] }, 'May Codex change these 2 files?'],
+    [{ kind: 'read', locations: [{ path: '/a' }] }, 'May Codex read this file?'],
+    [{ kind: 'fetch', locations: [{ path: 'https://x' }] }, 'May Codex open this address?'],
+    [{ kind: 'switch_mode' }, null],
+    ['anything', null],
+  ])('%j', (toolCall, headline) => {
+    expect(headlineOf(askedOf({ title: 'T', toolCall }), 'Codex')).toBe(headline);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Permission } from 'throughline/client';
 import { isObject } from '../../../src/core/turn/content.ts';
+import { type ReportedDiff, reportedDiff } from '../../../src/core/turn/reported-diff.ts';
 import { shellWord } from '../ui/shell-word.ts';
 
 /** What an agent asks for, in parts that a person can read. Together they are complete. */
@@ -19,20 +20,16 @@ export interface Asked {
   readonly input: string | null;
 }
 
-export interface AskedDiff {
-  readonly path: string;
-  /** Null: the file is new. */
-  readonly before: string | null;
-  readonly after: string;
-}
+export type AskedDiff = ReportedDiff;
 
 export function askedOf({ title, toolCall }: Pick<Permission, 'title' | 'toolCall'>): Asked {
   const call = isObject(toolCall) ? toolCall : {};
   const input = isObject(call.rawInput) ? call.rawInput : {};
   const content = Array.isArray(call.content) ? call.content.filter(isObject) : [];
-  const diffs = content.flatMap(diffOf);
+  const diffs = content.flatMap((item) => reportedDiff(item) ?? []);
   const [field, command] = commandOf(input);
-  const rest = Object.entries(input).filter(([name]) => name !== field);
+  const isShown = (value: unknown) => isIn(diffs, value);
+  const rest = Object.entries(input).filter(([name, value]) => name !== field && !isShown(value));
   return {
     kind: textIn(call.kind),
     tool: textIn(call.title) === title ? null : textIn(call.title),
@@ -46,7 +43,7 @@ export function askedOf({ title, toolCall }: Pick<Permission, 'title' | 'toolCal
 
 /** Everything of it that a person reads. */
 export function markableTexts({ tool, targets, command, diffs, texts, input }: Asked): string[] {
-  const changed = diffs.flatMap(({ path, after }) => [path, after]);
+  const changed = diffs.flatMap(({ path, newText }) => [path, newText]);
   return [tool, ...targets, command, ...changed, ...texts, input].filter((text) => text !== null);
 }
 
@@ -60,6 +57,15 @@ function commandOf(input: Record<string, unknown>): readonly [string | null, str
     }
   }
   return [null, null];
+}
+
+/** Whether all of a value is in the diffs, so that it need not be shown again as JSON. What is off says nothing beside a diff. */
+function isIn(diffs: readonly AskedDiff[], value: unknown): boolean {
+  if (value === false || value === null) return diffs.length > 0;
+  if (typeof value === 'string') {
+    return diffs.some(({ path, oldText, newText }) => [path, oldText, newText].includes(value));
+  }
+  return isObject(value) || Array.isArray(value) ? Object.values(value).every((each) => isIn(diffs, each)) : false;
 }
 
 function restOfInput(raw: unknown, rest: readonly (readonly [string, unknown])[]): string | null {
@@ -78,11 +84,6 @@ function targetsOf(call: Record<string, unknown>, diffs: readonly AskedDiff[]): 
   return [...new Set(paths)].filter((path) => !diffs.some((diff) => diff.path === path));
 }
 
-function diffOf({ type, path, oldText, newText }: Record<string, unknown>): AskedDiff[] {
-  if (type !== 'diff' || typeof path !== 'string' || typeof newText !== 'string') return [];
-  return [{ path, before: typeof oldText === 'string' ? oldText : null, after: newText }];
-}
-
 function wordsOf({ type, content }: Record<string, unknown>): string[] {
   return type === 'content' && isObject(content) && typeof content.text === 'string' ? [content.text] : [];
 }
@@ -91,16 +92,26 @@ function textIn(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** How a question ended, in a sentence; null: it is open. */
-export function outcomeOf({ state, options, optionId, answeredBy, reason }: Permission): string | null {
-  if (state === 'open') return null;
-  if (state === 'denied') return `Denied: ${reason ?? 'nobody answered'}.`;
-  if (state === 'withdrawn') return `Withdrawn: ${reason ?? 'its turn ended'}.`;
-  const option = options.find((each) => each.optionId === optionId);
-  return `Answered “${option?.name ?? optionId}”, by ${answeredBy ?? 'somebody'}.`;
+/** What the agent asks, as a question: “May Claude Code run this command?”; null: only its own title says it. */
+export function headlineOf({ kind, command, diffs, targets }: Asked, agent: string): string | null {
+  if (command !== null) return `May ${agent} run this command?`;
+  const isNew = diffs.length > 0 && diffs.every(({ oldText, lines }) => oldText === null && lines !== null);
+  const verb = isNew ? 'create' : diffs.length > 0 ? 'change' : VERBS[kind ?? ''];
+  const files = new Set([...diffs.map(({ path }) => path), ...targets]).size;
+  if (verb === undefined || files === 0) return null;
+  const what = verb === 'open' ? 'address' : 'file';
+  return `May ${agent} ${verb} ${files === 1 ? `this ${what}` : `these ${files} ${what}${what === 'file' ? 's' : 'es'}`}?`;
 }
 
-/** A press of a pointer or a key: when it began, and whether a held key repeats it. */
+const VERBS: Readonly<Record<string, string>> = {
+  edit: 'change',
+  delete: 'delete',
+  move: 'move',
+  read: 'read',
+  fetch: 'open',
+};
+
+/** A press of a pointer or a key: when it began, and whether a held key repeats it or it belongs to a text that is typed. */
 export interface Press {
   readonly at: number;
   readonly repeats: boolean;

@@ -1,50 +1,23 @@
-import { clsx } from 'clsx';
-import { diffLines } from 'diff';
-import { quotedPath } from '../../../src/core/input/visible.ts';
-import { SafeText } from '../ui/safe-text.tsx';
+import { useMemo } from 'react';
+import { DiffView } from '../diff/diff-view.tsx';
+import { diffOfTexts } from '../diff/model.ts';
 import type { AskedDiff } from './asked.ts';
 
-/** All lines of the files, also the unchanged ones: whoever approves a change must be able to read all of it. */
+/** What would change, by file. Everything of it can be read: whoever approves a change must be able to. */
 export function AskedDiffs({ diffs }: { diffs: readonly AskedDiff[] }) {
-  return diffs.map((diff) => <OneDiff key={diff.path} diff={diff} />);
+  return [...Map.groupBy(diffs, ({ path }) => path)].map(([path, ofFile]) => (
+    <FileDiff key={path} path={path} diffs={ofFile} />
+  ));
 }
 
-function OneDiff({ diff: { path: raw, before, after } }: { diff: AskedDiff }) {
-  const path = quotedPath(raw);
-  const changes = diffLines(before ?? '', after);
-  return (
-    <figure className="overflow-hidden rounded-sm border border-line">
-      <figcaption className="border-b border-line bg-sunken px-2 py-1 font-mono text-facts break-all">
-        <SafeText text={path} as="code" />
-        {before === null && <span className="ml-2 font-sans text-muted">new file</span>}
-      </figcaption>
-      <section
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
-        tabIndex={0}
-        aria-label={`Changes in ${path}`}
-        className="max-h-72 overflow-auto font-mono text-facts leading-5 whitespace-pre"
-      >
-        {changes.map(({ value, added, removed }, index) => (
-          <span
-            // biome-ignore lint/suspicious/noArrayIndexKey: a diff is computed once and never reordered
-            key={index}
-            className={clsx(
-              'block w-max min-w-full px-2',
-              added && 'bg-add-soft',
-              removed && 'bg-del-soft',
-              !added && !removed && 'text-muted',
-            )}
-          >
-            <SafeText text={signed(value, added ? '+' : removed ? '-' : ' ')} as="code" />
-          </span>
-        ))}
-      </section>
-    </figure>
-  );
+function FileDiff({ path, diffs }: { path: string; diffs: readonly AskedDiff[] }) {
+  const key = JSON.stringify(diffs);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the question is read again with every event, and says the same
+  const diff = useMemo(() => diffOfTexts(diffs), [key]);
+  return <DiffView path={path} diff={diff} note={noteOf(diffs[0])} />;
 }
 
-/** Puts the sign before every line: a colour must not be the only difference. */
-function signed(value: string, sign: string): string {
-  const lines = value.replace(/\n$/, '').split('\n');
-  return lines.map((line) => `${sign} ${line}`).join('\n');
+function noteOf(diff: AskedDiff | undefined): string | null {
+  if (diff?.oldText !== null) return null;
+  return diff.lines === null ? 'the whole file; what it holds now is not known' : 'new file';
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Prompt, Receipt } from 'throughline/client';
 import { expect, test } from 'vitest';
 import { NO_USAGE } from '../../../src/core/turn/usage.ts';
-import { checkTold, type SeamFacts, seamOf } from './seam.ts';
+import { checkTold, isLarge, lossOf, type SeamFacts, seamOf } from './seam.ts';
 
 const RECEIPT: Receipt = {
   ...{
@@ -28,95 +28,114 @@ const RECEIPT: Receipt = {
   ...{ before: 'counted', after: null, tried: [], lockWaits: { count: 0, ms: 0 }, ms: 1_200 },
 };
 const FACTS: SeamFacts = {
-  ...{
-    turn: { agent: 'claude', options: {} },
-    previous: { agent: 'claude' },
-    imported: false,
-    receipts: [RECEIPT],
-    ended: null,
-    fork: null,
-  },
+  ...{ n: 5, turn: { agent: 'claude', options: {} }, previous: { agent: 'claude', imported: false, sessionId: 's1' } },
+  ...{ receipts: [RECEIPT], ended: null, fork: null },
 };
 const tried = (failure: string) => [{ rung: 'resume', sessionId: 's1', failure }] as const;
+const imported = { agent: 'claude', imported: true, sessionId: 's1' };
 
 const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
   [
     'a killed process',
     { ended: 'ann ended its process' },
-    { dropped: 12 },
-    'warn Restored in part: Process was killed · rebuilt by transcript · 214 carried, 12 dropped · counted · 0 model calls · 1.2 s',
+    {},
+    'transcript good, delivered: Claude Code was killed. A new session was told all 214 turns.',
+  ],
+  [
+    'a part that did not fit',
+    { ended: 'ann ended its process' },
+    { carried: 202, dropped: 12 },
+    'transcript look, delivered: Claude Code was killed. It knows 202 of 214 turns; the 12 oldest did not fit.',
   ],
   [
     'the reason why the first step failed',
     {},
-    { tried: tried('the session file is gone.') },
-    'good Restored: The session file is gone · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+    { tried: tried('the session file is gone.'), rung: 'rehydrate', proof: 'proved' },
+    'rehydrate good, proved: The session file is gone. The file was rebuilt from the record, all 214 turns.',
   ],
   [
     'a process that ended without a known reason',
     {},
-    { rung: 'resume', proof: 'proved', modelCalls: 1, condensed: 3 },
-    'good Restored: Process had ended · resumed by the agent · 214 carried, 3 condensed, 0 dropped · proved · 1 model call · 1.2 s',
+    { rung: 'resume', proof: 'consistent', carried: 211, condensed: 3 },
+    'resume good, matches: Claude Code was restarted. It reopened its own session, all 214 turns, 3 in short form.',
+  ],
+  [
+    'a replay, with its price',
+    {},
+    { rung: 'replay', carried: 46, modelCalls: 46, usage: { ...NO_USAGE, costMicros: 3_100_000 } },
+    'replay good, 46 calls, 3.10 USD: Claude Code was restarted. A new session was asked the 46 prompts again; its answers are new.',
   ],
   [
     'a rebuild that somebody asked for',
     { turn: { agent: 'claude', options: { restore: { rebuild: true } } } },
     {},
-    'good Restored: Rebuilt on request · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+    'transcript good, delivered: You asked for a new session. A new session was told all 214 turns.',
   ],
   [
     'turns that were imported',
-    { imported: true, previous: null },
+    { previous: imported },
     {},
-    'good Restored: Imported · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+    'import good, delivered: Brought in from Claude Code with 4 turns. A new session was told all 214 turns.',
+  ],
+  [
+    'imported turns before the next prompt',
+    { previous: { ...imported, sessionId: null }, turn: null, receipts: [] },
+    {},
+    'import good, –: Brought in with 4 turns. Not yet opened here.',
   ],
   [
     'a move from a place that is gone',
     { ended: 'ann ended its process' },
     { filesLeft: '/srv/old' },
-    'warn Restored: Moved here · rebuilt by transcript · without its files · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+    'transcript look, delivered: The conversation was moved here without its files. A new session was told all 214 turns.',
   ],
   [
     'a handoff',
-    { previous: { agent: 'codex' } },
+    { previous: { agent: 'codex', imported: false, sessionId: 's1' } },
     {},
-    'good Restored: Handed over from codex to claude · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+    'handoff good, delivered:  Claude Code took over from Codex and was told all 214 turns.',
   ],
   [
     'a handoff back to a live session',
-    { previous: { agent: 'codex' } },
-    { rung: 'live', proof: 'proved' },
-    'good Restored: Handed over from codex to claude · in its live session · 214 carried, 0 dropped · proved · 0 model calls · 1.2 s',
+    { previous: { agent: 'codex', imported: false, sessionId: 's1' } },
+    { rung: 'live', proof: 'proved', delivered: 2 },
+    'handoff good, proved:  Claude Code took over from Codex and was told the 2 turns since. Its own session went on, all 214 turns.',
   ],
   [
     'a fork',
-    { fork: { title: null, n: 4 } },
+    { fork: { title: 'Notes', n: 4 } },
     {},
-    'good Restored: Forked at turn 4 · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+    'fork good, delivered: Branched from “Notes” after turn 4. This copy was told all 214 turns.',
   ],
   [
     'a fork before its first prompt',
-    { fork: { title: 'Notes', n: 4 }, receipts: [], turn: null },
+    { fork: { title: null, n: 4 }, receipts: [], turn: null },
     {},
-    'good Copied: Forked from “Notes” at turn 4',
+    'fork good, –: Branched from another conversation after turn 4. Not yet opened here.',
   ],
   [
     'a failed restore',
     { ended: 'ann ended its process' },
     { rung: 'none', proof: 'none', carried: 0, dropped: 226, tried: tried('no') },
-    'bad Not restored: Context could not be restored · nothing was sent · 0 model calls · 1.2 s',
+    'failed broken, –:  No session could be given the history. Your prompt was not sent.',
+  ],
+  [
+    'no proof',
+    {},
+    { proof: 'none' },
+    'transcript look, not proved: Claude Code was restarted. A new session was told all 214 turns. Nothing confirms that they arrived.',
   ],
   [
     'a session that was shown to lack the context',
     {},
     { rung: 'resume', proof: 'refuted' },
-    'bad Refuted: Process had ended · resumed by the agent · 214 carried, 0 dropped · refuted · 0 model calls · 1.2 s',
+    'resume broken, contradicted: Claude Code was restarted. It reopened its own session, all 214 turns. What the agent has says otherwise.',
   ],
   [
     'a fresh session, on purpose',
-    {},
+    { turn: { agent: 'claude', options: { restore: { policy: 'off' } } } },
     { rung: 'fresh', proof: 'none', carried: 0, dropped: 214 },
-    'warn Fresh: Process had ended · without the history · 0 carried, 214 dropped · not proved · 0 model calls · 1.2 s',
+    'fresh look, –:  It started without the history, as you asked. It knows none of the 214 turns above.',
   ],
   ['a live session has no seam', {}, { rung: 'live', proof: 'proved' }, null],
   ['a first session has nothing to restore', { previous: null }, { rung: 'new', carried: 0 }, null],
@@ -126,13 +145,26 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
 test.each(CASES)('%s', (_name, facts, receipt, said) => {
   const receipts = facts.receipts ?? [{ ...RECEIPT, ...receipt }];
   const seam = seamOf({ ...FACTS, ...facts, receipts });
-  expect(seam && `${seam.tone} ${seam.verdict}: ${seam.words.join(' · ')}`).toBe(said);
+  const { kind, tone, proof, happened, means } = seam ?? {};
+  expect(seam && `${kind} ${tone}, ${proof?.word ?? '–'}: ${happened} ${means}`).toBe(said);
 });
 
 test('if a turn found a live session, the seam is from the warm-up before it', () => {
   const warm: Receipt = { ...RECEIPT, turn: null, rung: 'rehydrate', proof: 'proved' };
   const seam = seamOf({ ...FACTS, receipts: [warm, { ...RECEIPT, rung: 'live' }] });
   expect(seam?.receipt).toBe(warm);
+});
+
+test('if a second attempt reopened the session of the first, the seam is where that was told the history', () => {
+  const told: Receipt = { ...RECEIPT, attempt: 1 };
+  const seam = seamOf({ ...FACTS, receipts: [told, { ...RECEIPT, attempt: 2, rung: 'resume' }] });
+  expect(seam?.receipt).toBe(told);
+});
+
+test('a loss of half the conversation or more is large', () => {
+  const loss = (carried: number, dropped: number) => lossOf({ ...RECEIPT, carried, dropped });
+  expect(loss(4, 0)).toBeNull();
+  expect([loss(3, 2), loss(2, 2), loss(0, 2)].map((one) => one && isLarge(one))).toEqual([false, true, true]);
 });
 
 test('what was sent to a session is verified by its hash: the text of a transcript, the JSON of a prompt', async () => {

@@ -46,6 +46,8 @@ export function cellsOf(stretches: readonly Stretch[], most: number): Stretch[] 
   );
 }
 
-export function turnsText({ from, to }: Pick<Stretch, 'from' | 'to'>): string {
-  return from === to ? `Turn ${from}` : `Turns ${from} to ${to}`;
+/** `1–9,431`. */
+export function rangeText({ from, to }: Pick<Stretch, 'from' | 'to'>): string {
+  const text = (n: number) => n.toLocaleString('en');
+  return from === to ? text(from) : `${text(from)}–${text(to)}`;
 }

@@ -11,7 +11,6 @@ const NONE: readonly Receipt[] = [];
 export function useSeam(n: number): Seam | null {
   const turn = useTurn(n)?.turn ?? null;
   const previous = usePrevious(n);
-  const imported = useTurn(n - 1)?.turn.imported ?? false;
   const own = useConversation(({ receipts }) => receipts.get(n)) ?? NONE;
   const before = useConversation(({ receipts }) => receipts.get(n - 1)) ?? NONE;
   const parent = useConversation(({ conversation }) => conversation?.parent ?? null);
@@ -21,8 +20,8 @@ export function useSeam(n: number): Seam | null {
     const warmUps = before.filter((receipt) => receipt.turn === null);
     const receipts = [...warmUps, ...own.filter((receipt) => receipt.turn !== null)];
     const fork = parent?.n === n - 1 ? { n: parent.n, title } : null;
-    return seamOf({ turn, previous, imported, receipts, ended, fork });
-  }, [turn, previous, imported, own, before, parent, title, ended, n]);
+    return seamOf({ n, turn, previous, receipts, ended, fork });
+  }, [turn, previous, own, before, parent, title, ended, n]);
 }
 
 /** Reads why the session before the seam had ended. */
@@ -35,16 +34,16 @@ export function useEnding(n: number, seam: Seam): void {
   }, [store, n, isWanted]);
 }
 
-/** How many turns back the previous session is searched. */
+/** How many turns back the previous turn of the history is searched. */
 const LOOK_BACK = 20;
 
-/** The last turn before turn `n` that had a session. Turns that were never sent have none. */
+/** The last turn before turn `n` that was sent or imported. */
 function usePrevious(n: number): Turn | null {
   return useConversation(({ turns }) => {
     for (let at = n - 1; at > Math.max(0, n - LOOK_BACK); at -= 1) {
       const turn = turns.get(at)?.turn;
       if (turn === undefined) return null;
-      if (turn.sessionId !== null) return turn;
+      if (turn.sent !== null || turn.imported) return turn;
     }
     return null;
   });

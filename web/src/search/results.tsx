@@ -1,6 +1,7 @@
 import type { SearchHit } from 'throughline/client';
 import { Link } from 'wouter';
 import { useList } from '../data/list.ts';
+import { projectOf } from '../rail/groups.ts';
 import { ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { nameOf, StateMark } from '../ui/state.tsx';
@@ -8,7 +9,7 @@ import { Ago } from '../ui/time.tsx';
 import { countOf, marked, pathOf, type Search } from './search.ts';
 
 /** Conversations by title, then turns, best first. The previous result stays until the next one has arrived. */
-export function SearchResults({ search, onChosen }: { search: Search; onChosen(): void }) {
+export function SearchResults({ search }: { search: Search }) {
   const { found, isBusy } = search;
   if (found === null) return <div className="flex-1">{isBusy && <Skeleton lines={6} />}</div>;
   const { hits, words, error } = found;
@@ -21,7 +22,7 @@ export function SearchResults({ search, onChosen }: { search: Search; onChosen()
       <ul aria-label="Search results">
         {hits.map((hit) => (
           <li key={`${hit.conversationId} ${hit.n}`}>
-            <Hit hit={hit} words={words} onChosen={onChosen} />
+            <Hit hit={hit} words={words} />
           </li>
         ))}
       </ul>
@@ -29,12 +30,11 @@ export function SearchResults({ search, onChosen }: { search: Search; onChosen()
   );
 }
 
-function Hit({ hit, words, onChosen }: { hit: SearchHit; words: string; onChosen(): void }) {
+function Hit({ hit, words }: { hit: SearchHit; words: string }) {
   return (
     <Link
       href={pathOf(hit, words)}
       data-hit
-      onClick={onChosen}
       onKeyDown={(event: React.KeyboardEvent<HTMLElement>) => {
         const row = event.currentTarget.closest('li');
         const next =
@@ -47,7 +47,7 @@ function Hit({ hit, words, onChosen }: { hit: SearchHit; words: string; onChosen
         event.preventDefault();
         next.querySelector('a')?.focus();
       }}
-      className="block rounded-md px-2 py-1.5 -outline-offset-2 hover:bg-hover"
+      className="block rounded-md px-2 py-1.5 -outline-offset-2 hover:bg-hover pointer-coarse:py-2.5"
     >
       <span className="flex items-baseline gap-2 text-ui">
         <span className="min-w-0 flex-1 truncate font-medium">
@@ -86,8 +86,8 @@ function Standing({ id }: { id: string }) {
   if (row === undefined) return null;
   return (
     <span className="flex items-center gap-2 text-facts text-faint">
-      <StateMark state={row.state} stranded={row.stranded} />
-      <span className="min-w-0 flex-1 truncate">{row.lastAgent ?? ''}</span>
+      <StateMark of={row} />
+      <span className="min-w-0 flex-1 truncate">{projectOf(row)?.name ?? ''}</span>
       <Ago at={row.updatedAt} className="shrink-0 tabular-nums" />
     </span>
   );

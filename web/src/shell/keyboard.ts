@@ -15,7 +15,9 @@ export function useKeyboard(): void {
       const pressed = pressedKeys(event);
       // An open dialog handles its own keys.
       const isCovered = document.querySelector('[role=dialog]') !== null;
-      if ((isTyping(event.target) || isCovered) && !pressed.includes('Mod+')) return;
+      // Alt with an arrow types nothing.
+      const isFree = pressed.includes('Mod+') || (pressed.startsWith('Alt+Arrow') && !isCovered);
+      if ((isTyping(event.target) || isCovered) && !isFree) return;
       const sequence = first !== null && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ${pressed}` : null;
       const action = allActions().find(({ keys }) => keys === sequence || keys === pressed);
       first = action === undefined ? { key: pressed, at: event.timeStamp } : null;

@@ -1,70 +1,71 @@
-import { Activity, Inbox as InboxIcon, ListChecks, MessageSquare, X } from 'lucide-react';
+import { Inbox, ListChecks, type LucideIcon, MessagesSquare, X } from 'lucide-react';
 import { Suspense, useDeferredValue, useEffect, useRef, useState } from 'react';
-import { Link, Route, Switch, useLocation, useRoute } from 'wouter';
+import { Link, Redirect, Route, Switch, useLocation, useRoute } from 'wouter';
+import { LiveRegions } from '../announce/live-regions.tsx';
+import { useForYouNews } from '../announce/use-news.ts';
 import { useFreeDrafts } from '../data/drafts/free.ts';
 import { useKeepList, useList } from '../data/list.ts';
 import { useKeepNeeds } from '../data/needs.ts';
-import { usePreference } from '../data/preferences.ts';
+import { usePreference, writePreference } from '../data/preferences.ts';
 import { markSeen } from '../data/seen.ts';
+import { useKeepTasks } from '../data/tasks.ts';
 import { DEMO_SEAM, isDemo } from '../first-run/steps.ts';
-import { Inbox } from '../inbox/inbox.tsx';
-import { useNotifications } from '../inbox/notify.ts';
-import { titleOf } from '../inbox/sections.ts';
-import { useInbox } from '../inbox/use-inbox.ts';
-import { Rail } from '../rail/rail.tsx';
+import { useNotifications } from '../for-you/notify.ts';
+import { titleOf } from '../for-you/sections.ts';
+import { useForYou } from '../for-you/use-for-you.ts';
+import { AllView, Rail } from '../rail/rail.tsx';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { lazily, NotLoaded } from '../ui/lazily.tsx';
 import { Empty, Skeleton } from '../ui/notes.tsx';
 import { dismissAll, dismissToast, type Toast, useToasts } from '../ui/say.ts';
-import { nameOf } from '../ui/state.tsx';
+import { LAST_TAB, useIsPhone } from '../ui/screen.ts';
+import { branchOf, nameOf } from '../ui/state.tsx';
 import { type Action, useActions } from './actions.ts';
 import { ConnectionStrip } from './connection-strip.tsx';
 import { useKeyboard } from './keyboard.ts';
 import { useApplyScheme } from './scheme.ts';
 
 const ConversationView = lazily(async () => (await import('../conversation/conversation-view.tsx')).ConversationView);
+const ForYou = lazily(async () => (await import('../for-you/for-you.tsx')).ForYou);
 const NewConversation = lazily(async () => (await import('../composer/new.tsx')).NewConversation);
 const Tasks = lazily(async () => (await import('../tasks/tasks.tsx')).Tasks);
+const PutAway = lazily(async () => (await import('../rail/put-away.tsx')).PutAway);
 const Palette = lazily(async () => (await import('../palette/palette.tsx')).Palette, NotLoadedDialog);
 const Help = lazily(async () => (await import('../palette/help.tsx')).Help, NotLoadedDialog);
 const Health = lazily(async () => (await import('../health/health.tsx')).Health);
 
-/** The frame of every view: the rail beside it, or below it on a phone. */
+/** The frame of every view: the rail beside it, or on a phone the tabs below it. */
 export function Shell() {
   useKeepList();
   useFreeDrafts();
   useKeepNeeds();
+  useKeepTasks();
   useKeyboard();
   useApplyScheme();
-  const [railOpen, setRailOpen] = useState(false);
+  const isPhone = useIsPhone();
   return (
-    <div className="flex h-dvh flex-col sm:flex-row">
-      <aside
-        className="hidden w-72 shrink-0 border-r border-line bg-rail sm:flex sm:flex-col"
-        aria-label="Conversations"
-      >
-        <Rail />
-      </aside>
-      <main className="relative flex min-h-0 min-w-0 flex-1 flex-col">
+    <div className="grid h-dvh short:h-auto short:min-h-dvh grid-rows-[minmax(0,1fr)_auto] md:grid-cols-[17rem_minmax(0,1fr)] md:grid-rows-[minmax(0,1fr)]">
+      {!isPhone && (
+        <aside className="flex min-h-0 flex-col border-r border-line bg-rail short:h-dvh" aria-label="Conversations">
+          <Rail />
+        </aside>
+      )}
+      <main className="relative flex min-h-0 min-w-0 flex-col">
         <ConnectionStrip />
-        <View />
+        <View isPhone={isPhone} />
       </main>
-      <BottomBar onConversations={() => setRailOpen(true)} />
-      <Dialog open={railOpen} onClose={() => setRailOpen(false)} title="Conversations" shape="sheet">
-        <div className="flex h-[75dvh] flex-col">
-          <Rail isSheet onChosen={() => setRailOpen(false)} />
-        </div>
-      </Dialog>
+      {isPhone && <TabBar />}
       <Overlays />
       <Toasts />
+      <LiveRegions />
       <Attention />
     </div>
   );
 }
 
 /** The view of the current address. The previous view stays until the next one is loaded. */
-function View() {
+function View({ isPhone }: { isPhone: boolean }) {
   const [path, go] = useLocation();
   useActions(goActions(go));
   const loaded = useDeferredValue(path);
@@ -73,17 +74,19 @@ function View() {
   return (
     <Suspense fallback={<Skeleton lines={6} />}>
       <Switch location={shown}>
-        <Route path="/" component={Inbox} />
+        <Route path="/" component={ForYou} />
+        <Route path="/all">{isPhone ? <AllView /> : <Redirect to="/" replace />}</Route>
         <Route path="/new" component={NewConversation} />
         <Route path="/c/:id" nest>
           {({ id }) => <ConversationView id={id} />}
         </Route>
         <Route path="/tasks/:id?">{({ id }) => <Tasks id={id ?? null} />}</Route>
         <Route path="/health" component={Health} />
+        <Route path="/put-away" component={PutAway} />
         <Route>
           <Empty title="Page not found.">
             <Link href="/" className="touch text-ink underline decoration-control underline-offset-3">
-              Go to the inbox
+              Go to “For you”
             </Link>
           </Empty>
         </Route>
@@ -134,16 +137,19 @@ function Attention() {
 
 /** Shows in the title, and as notifications, how much needs a person. The open conversation is marked as seen. */
 function useAttention(): void {
-  const inbox = useInbox();
+  const sections = useForYou();
   const [, go] = useLocation();
   const [, place] = useRoute('/c/:id/*?');
   const row = useList(({ known }) => known.get(place?.id ?? ''));
+  const parentTitle = useList(({ known }) => known.get(row?.parent?.conversationId ?? '')?.title);
   const isReady = useList(({ phase }) => phase === 'ready');
-  useNotifications(inbox, isReady, go);
+  useNotifications(sections, isReady, go);
+  useForYouNews(sections, isReady, place?.id ?? null);
   useEffect(() => {
-    const name = place === null || row === undefined ? null : nameOf(row);
-    document.title = titleOf(inbox.needs.length, name);
-  }, [inbox.needs.length, place, row]);
+    const branch = row && branchOf(row, () => parentTitle);
+    const name = place === null || row === undefined ? null : [nameOf(row), branch].filter(Boolean).join(', ');
+    document.title = titleOf(sections.needs.length, name);
+  }, [sections.needs.length, place, row, parentTitle]);
   useEffect(() => {
     const look = () => row !== undefined && document.visibilityState === 'visible' && markSeen(row);
     look();
@@ -169,36 +175,51 @@ function useDemoFirst(): void {
 function goActions(go: (path: string) => void): Action[] {
   const group = 'Go to';
   return [
-    { id: 'go.inbox', title: 'Inbox', group, keys: 'g i', run: () => go('/') },
+    { id: 'go.for-you', title: 'For you', group, keys: 'g f', run: () => go('/') },
     { id: 'go.tasks', title: 'Tasks', group, keys: 'g t', run: () => go('/tasks') },
-    { id: 'go.health', title: 'Health', group, keys: 'g h', run: () => go('/health') },
+    { id: 'go.put-away', title: 'Conversations that were put away', group, run: () => go('/put-away') },
+    { id: 'go.health', title: 'Settings and health', group, keys: 'g h', run: () => go('/health') },
   ];
 }
 
-const TAB =
-  'flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-facts text-muted aria-[current=page]:text-accent';
+const TABS: readonly (readonly [string, string, LucideIcon])[] = [
+  ['/', 'For you', Inbox],
+  ['/all', 'All', MessagesSquare],
+  ['/tasks', 'Tasks', ListChecks],
+];
 
-/** The main navigation of a phone, within reach of a thumb. */
-function BottomBar({ onConversations }: { onConversations(): void }) {
+/** The main views of a phone, within reach of a thumb. Not in a conversation, and not above the screen keyboard. */
+function TabBar() {
   const [path] = useLocation();
-  const tab = (href: string, label: string, Icon: typeof Activity) => (
-    <Link href={href} className={TAB} aria-current={path === href ? 'page' : undefined}>
-      <Icon size={20} aria-hidden />
-      {label}
-    </Link>
-  );
+  const { needs } = useForYou();
+  const isTab = TABS.some(([href]) => href === path);
+  const isBeside = path === '/health' || path === '/put-away';
+  useEffect(() => {
+    if (isTab) writePreference(LAST_TAB, path);
+  }, [isTab, path]);
+  if (!isTab && !isBeside) return null;
   return (
     <nav
       aria-label="Main"
-      className="flex shrink-0 border-t border-line bg-raised pb-[env(safe-area-inset-bottom)] sm:hidden"
+      className="grid grid-cols-3 border-t border-line bg-rail pb-[max(0.5rem,env(safe-area-inset-bottom))] [:has(input:focus,textarea:focus)>&]:hidden"
     >
-      {tab('/', 'Inbox', InboxIcon)}
-      <button type="button" className={TAB} onClick={onConversations}>
-        <MessageSquare size={20} aria-hidden />
-        Conversations
-      </button>
-      {tab('/tasks', 'Tasks', ListChecks)}
-      {tab('/health', 'Health', Activity)}
+      {TABS.map(([href, label, Icon]) => (
+        <Link
+          key={href}
+          href={href}
+          aria-current={path === href ? 'page' : undefined}
+          className="relative flex min-h-12 flex-col items-center justify-center gap-0.5 text-facts text-muted aria-[current=page]:font-semibold aria-[current=page]:text-ink"
+        >
+          <Icon size={20} aria-hidden />
+          {label}
+          {href === '/' && needs.length > 0 && (
+            <span className="absolute top-1 left-[calc(50%+0.5rem)] rounded-full bg-look-fill px-1.5 leading-4 font-semibold text-on-look tabular-nums">
+              {needs.length}
+              <span className="sr-only">{needs.length === 1 ? ' needs you' : ' need you'}</span>
+            </span>
+          )}
+        </Link>
+      ))}
     </nav>
   );
 }

@@ -1,5 +1,6 @@
 import type { Task, TaskState } from 'throughline/client';
 import { tokensOf } from '../../../src/core/limits/budget.ts';
+import { count } from '../ui/time.tsx';
 
 const COLUMNS: readonly (readonly [string, readonly TaskState[]])[] = [
   ['Needs you', ['asking']],
@@ -42,6 +43,18 @@ export function spentShare({ budget, progress }: Task): number | null {
     tokens === null ? null : tokensOf(progress.spent) / tokens,
   ].filter((share) => share !== null);
   return shares.length === 0 ? null : Math.max(...shares);
+}
+
+/** `$1.92 of $5`, `1.2k of 50k tokens`; empty: there is no budget. */
+export function spentText({ budget, progress }: Task): string {
+  const { costMicros, tokens } = budget;
+  if (costMicros !== null) return `${dollars(progress.spent.costMicros)} of ${dollars(costMicros)}`;
+  return tokens === null ? '' : `${count(tokensOf(progress.spent))} of ${count(tokens)} tokens`;
+}
+
+function dollars(micros: number): string {
+  const amount = micros / 1_000_000;
+  return `$${Number.isInteger(amount) ? amount : amount.toFixed(2)}`;
 }
 
 /** Whether the task can be cancelled or retried now. */

@@ -1,3 +1,4 @@
+import { Folder } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { Task, TaskReport } from 'throughline/client';
 import { Link, useLocation } from 'wouter';
@@ -42,6 +43,12 @@ export function TaskDetail({ id }: { id: string }) {
             <TaskStateMark state={task.state} />
             <span>{task.agent}</span>
             {task.milestone !== null && <span>{task.milestone}</span>}
+            {task.cwd !== null && (
+              <span className="inline-flex min-w-0 items-center gap-1.5">
+                <Folder size={13} aria-hidden className="shrink-0" />
+                <code className="font-mono text-facts wrap-anywhere">{task.cwd}</code>
+              </span>
+            )}
             <Ago at={task.createdAt} />
             {task.progress.conversationId !== null && (
               <Link

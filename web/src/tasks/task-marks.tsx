@@ -1,49 +1,66 @@
-import { CircleCheck, CircleDashed, CircleHelp, CircleSlash, CircleX, Clock, Play } from 'lucide-react';
 import type { Task, TaskState } from 'throughline/client';
-import { dotsOf, spentShare } from './board.ts';
+import { Glyph, type GlyphName } from '../ui/state.tsx';
+import { dotsOf, spentShare, spentText } from './board.ts';
 
-const STATES: Readonly<Record<TaskState, readonly [typeof Clock, string, string]>> = {
-  waiting: [CircleDashed, 'waits for other tasks', 'text-faint'],
-  queued: [Clock, 'queued', 'text-faint'],
-  running: [Play, 'running', 'text-accent'],
-  asking: [CircleHelp, 'asks', 'text-look'],
-  done: [CircleCheck, 'done', 'text-accent'],
-  failed: [CircleX, 'failed', 'text-broken'],
-  cancelled: [CircleSlash, 'cancelled', 'text-faint'],
+const STATES: Readonly<Record<TaskState, readonly [GlyphName | null, string]>> = {
+  waiting: ['waiting', 'waits for other tasks'],
+  queued: ['waiting', 'queued'],
+  running: ['working', 'working'],
+  asking: ['needs', 'asks you'],
+  done: ['done', 'done'],
+  failed: ['failed', 'gave up'],
+  cancelled: [null, 'cancelled'],
 };
 
 export function TaskStateMark({ state }: { state: TaskState }) {
-  const [Icon, word, colour] = STATES[state];
+  const [glyph, word] = STATES[state];
   return (
-    <span className={`inline-flex items-center gap-1 text-facts ${colour}`}>
-      <Icon size={14} aria-hidden />
+    <span className="inline-flex items-center gap-1.5 text-facts text-muted">
+      {glyph !== null && <Glyph name={glyph} label="" />}
       {word}
     </span>
   );
 }
 
-/** The iterations of the round, and how much of the budget is spent. */
-export function TaskProgress({ task }: { task: Task }) {
+/** `try 3 of 5 · $1.92 of $5`. */
+export function triesText(task: Task): string {
+  const { maxIterations, progress } = task;
+  const tries = progress.iteration === 0 ? `${maxIterations} tries` : `try ${progress.iteration} of ${maxIterations}`;
+  return [tries, spentText(task)].filter(Boolean).join(' · ');
+}
+
+const TRIES: Readonly<Record<'done' | 'current' | 'left' | 'passed', GlyphName>> = {
+  done: 'failed',
+  current: 'working',
+  left: 'waiting',
+  passed: 'done',
+};
+
+/** One glyph for each try of this round; nothing for many. */
+export function TaskTries({ task }: { task: Task }) {
   const dots = dotsOf(task);
-  const share = spentShare(task);
-  const text = `iteration ${task.progress.iteration} of ${task.maxIterations}`;
+  if (dots === null) return null;
+  const last = task.state === 'done' ? dots.lastIndexOf('done') : -1;
   return (
-    <div className="flex items-center gap-3 text-facts text-faint">
-      {dots === null ? (
-        <span className="tabular-nums">{text}</span>
-      ) : (
-        <span role="img" aria-label={text} title={text} className="inline-flex gap-1">
-          {dots.map((dot, index) => (
-            <span key={String(index)} className={`size-1.5 rounded-full ${DOTS[dot]}`} />
-          ))}
-        </span>
-      )}
+    <span role="img" aria-label={triesText(task)} className="inline-flex shrink-0 items-center gap-0.5">
+      {dots.map((dot, index) => (
+        <Glyph key={String(index)} name={TRIES[index === last ? 'passed' : dot]} label="" className="size-3!" />
+      ))}
+    </span>
+  );
+}
+
+/** The tries of the round, and how much of the budget is spent. */
+export function TaskProgress({ task }: { task: Task }) {
+  const share = spentShare(task);
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-facts text-faint">
+      <TaskTries task={task} />
+      <span className="tabular-nums">{triesText(task)}</span>
       {share !== null && <BudgetBar share={share} />}
     </div>
   );
 }
-
-const DOTS = { done: 'bg-muted', current: 'bg-accent', left: 'bg-line' };
 
 function BudgetBar({ share }: { share: number }) {
   const percent = Math.round(share * 100);

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Task } from 'throughline/client';
 import { Link } from 'wouter';
 import { useMay } from '../data/session.ts';
-import { useKeepTasks, useTasks } from '../data/tasks.ts';
+import { useTasks } from '../data/tasks.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
@@ -15,7 +15,6 @@ import { TaskProgress, TaskStateMark } from './task-marks.tsx';
 
 /** `/tasks` and `/tasks/:id`: the board, and one task. */
 export function Tasks({ id }: { id: string | null }) {
-  useKeepTasks();
   const [adding, setAdding] = useState(false);
   const may = useMay('prompt');
   const add = () => setAdding(true);
@@ -36,8 +35,8 @@ function Board({ onAdd }: { onAdd: (() => void) | null }) {
   const milestones = milestonesOf(tasks);
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <header className="flex h-12 pointer-coarse:h-14 shrink-0 items-center gap-3 border-b border-line px-4">
-        <h1 className="text-ui font-semibold">Tasks</h1>
+      <header className="flex min-h-13 shrink-0 items-center gap-3 border-b border-line px-6 max-md:px-3.5">
+        <h1 className="text-view font-semibold tracking-tight">Tasks</h1>
         {milestones.length > 0 && (
           <select
             aria-label="Milestone"

@@ -7,7 +7,7 @@ import { useClient } from '../data/session.ts';
 import { IconButton } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
 import { type Found, findTurns, NOTHING_SOUGHT, nextOf, rangesOf, type Sought, useFinding } from './find.ts';
-import type { Target } from './turn-row.tsx';
+import type { Target } from './target.tsx';
 
 /** A search starts after this pause in typing. */
 const TYPING_MS = 150;

@@ -74,12 +74,19 @@ export const useFinding = create<{ readonly sought: Sought; readonly at: number 
   at: null,
 }));
 
-/** Whether a foldable part of turn `n` is open: as somebody chose, otherwise when it contains the current match. */
-export function useFold(n: number, text: () => string): readonly [boolean, () => void] {
+/** Whether a foldable part of turn `n` is open: as somebody chose, otherwise `atFirst`, or when it contains the current match. */
+export function useFold(n: number, text: () => string, atFirst = false): readonly [boolean, () => void] {
   const [chosen, choose] = useState<boolean | null>(null);
   const isFound = useFinding(({ sought, at }) => at === n && isIn(text(), sought));
-  const isShown = chosen ?? isFound;
+  const isShown = chosen ?? (atFirst || isFound);
   return [isShown, () => choose(!isShown)];
+}
+
+/** Whether the rest of a long text is shown: as somebody chose, otherwise when it contains what somebody looks for. */
+export function useRest(rest: () => string): readonly [boolean, () => void] {
+  const [isChosen, choose] = useState(false);
+  const isFound = useFinding(({ sought, at }) => at !== null && isIn(rest(), sought));
+  return [isChosen || isFound, () => choose(true)];
 }
 
 function isIn(text: string, sought: Sought): boolean {

@@ -1,19 +1,35 @@
+import { clsx } from 'clsx';
 import { FileText, Link2, Music } from 'lucide-react';
 import { memo, useState } from 'react';
-import type { ContentBlock, Prompt } from 'throughline/client';
+import type { ContentBlock, Turn } from 'throughline/client';
+import { Link } from 'wouter';
 import { fileNameIn } from '../data/drafts/prompt.ts';
 import { Button } from '../ui/button.tsx';
+import { At } from '../ui/time.tsx';
+import { TurnMenuButton } from './turn-menu.tsx';
 
 /** A prompt that is longer is folded. */
 const SHOWN_LINES = 14;
 const SHOWN_CHARACTERS = 1_800;
 
-/** The prompt of a turn, as it was given. */
-export const PromptView = memo(function PromptView({ prompt }: { prompt: Prompt }) {
+interface PromptProps extends Pick<Turn, 'n' | 'createdAt' | 'prompt'> {
+  /** The address names it, and nobody has done anything since. */
+  readonly isTarget: boolean;
+}
+
+/** The prompt of a turn, as it was given, with its time and number. */
+export const PromptView = memo(function PromptView({ n, createdAt, prompt, isTarget }: PromptProps) {
   const texts = prompt.flatMap((block) => (block.type === 'text' ? [block.text] : []));
   const others = prompt.filter(({ type }) => type !== 'text');
   return (
-    <div className="rounded-lg bg-sunken px-3 py-2 text-said leading-[1.55]">
+    <div
+      className={clsx(
+        'group relative rounded-lg border bg-prompt px-3.5 pt-2 pb-2.5 text-said',
+        isTarget ? 'border-ink outline-1 outline-ink' : 'border-line',
+      )}
+      data-target={isTarget || undefined}
+    >
+      <Heading n={n} createdAt={createdAt} />
       {texts.map((text, index) => (
         <Words key={String(index)} text={text} />
       ))}
@@ -28,6 +44,19 @@ export const PromptView = memo(function PromptView({ prompt }: { prompt: Prompt 
     </div>
   );
 });
+
+function Heading({ n, createdAt }: Pick<Turn, 'n' | 'createdAt'>) {
+  return (
+    <header className="mb-0.5 flex h-4 items-center gap-2 text-facts text-faint tabular-nums">
+      <At at={createdAt} />
+      <span className="flex-1" />
+      <TurnMenuButton n={n} />
+      <Link href={`/turn/${n}`} className="touch pointer-coarse:-mx-4 hover:text-ink" aria-label={`Link to turn ${n}`}>
+        {n.toLocaleString('en')}
+      </Link>
+    </header>
+  );
+}
 
 function Words({ text }: { text: string }) {
   const [isWhole, setWhole] = useState(false);

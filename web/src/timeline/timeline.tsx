@@ -1,23 +1,27 @@
 import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { useRoute } from 'wouter';
 import type { ConversationStore } from '../data/conversation/store.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { readPreference, writePreference } from '../data/preferences.ts';
+import { LossBanner } from '../seams/loss.tsx';
 import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
 import { useSeam } from '../seams/use-seam.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty, Skeleton } from '../ui/notes.tsx';
+import { useCurrent } from './current.ts';
 import { FindBar, useFindRequest } from './find-bar.tsx';
+import { NoSuchTurn, type Target, useFramed, useTarget } from './target.tsx';
 import { TurnMenu } from './turn-menu.tsx';
-import { type Target, TurnRow } from './turn-row.tsx';
+import { COLUMN, TurnRow } from './turn-row.tsx';
 
 /** The height in pixels of a turn that has not been measured yet. */
 const ESTIMATE = 240;
 /** Within this many pixels of the end, the view follows the end. */
 const AT_END = 48;
+/** The distance in pixels from the top at which a turn that was scrolled to begins. */
+const TOP = 16;
 /** How many turns before and after the visible ones are loaded. */
 const AHEAD = 30;
 
@@ -35,6 +39,10 @@ const TO_END = {
   keys: 'End',
   cli: 'throughline show KEY --last 1',
 };
+const PROMPTS = [
+  { id: 'prompt.previous', title: 'Go to the previous prompt', group: 'Conversation', keys: 'Alt+ArrowUp', step: -1 },
+  { id: 'prompt.next', title: 'Go to the next prompt', group: 'Conversation', keys: 'Alt+ArrowDown', step: 1 },
+] as const;
 
 /** All turns in order, as a virtual list. */
 export function Timeline() {
@@ -84,6 +92,10 @@ function Turns({ last }: { last: number }) {
     { ...FIND, run: finding.open },
     { ...TO_END, run: toEnd },
   ]);
+  usePromptKeys(virtualizer, last, () => {
+    hasArrived();
+    setHeld(true);
+  });
   const isAway = useScrolling(scroller, {
     onEnd: () => !isArriving.current && setHeld(false),
     onResized: (wasAtEnd) => wasAtEnd && !isHeld && toEnd(),
@@ -91,11 +103,13 @@ function Turns({ last }: { last: number }) {
   useOwnPrompts(virtualizer, () => setHeld(false));
   usePlace(virtualizer, scroller, target, last);
   useReadAhead(virtualizer, last);
+  useCurrent(virtualizer, scroller, last);
   return (
-    <div className="relative min-h-0 flex-1">
+    <div className="relative flex min-h-0 flex-1 flex-col">
+      <Notices target={target} last={last} />
       <div
         ref={scroller}
-        className="h-full overflow-y-auto [overflow-anchor:none]"
+        className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
         role="log"
@@ -106,16 +120,22 @@ function Turns({ last }: { last: number }) {
         onPointerDown={hasArrived}
         onKeyDown={hasArrived}
       >
-        <div className="relative w-full" style={{ height: virtualizer.getTotalSize() }}>
-          {virtualizer.getVirtualItems().map(({ key, index, start }) => (
-            <Row key={key} n={index + 1} isLast={index + 1 === last} start={start} target={target} list={virtualizer} />
-          ))}
-        </div>
+        <Rows list={virtualizer} last={last} target={target} />
       </div>
       {finding.request && <FindBar request={finding.request} scroller={scroller} onClose={finding.close} />}
       {isAway && <ToEnd onClick={toEnd} />}
       <TurnMenu />
     </div>
+  );
+}
+
+/** Above the turns: what the session does not know, and what the address names in vain. */
+function Notices({ target, last }: { target: Target; last: number }) {
+  return (
+    <>
+      <LossBanner />
+      <NoSuchTurn target={target} last={last} />
+    </>
   );
 }
 
@@ -134,7 +154,7 @@ function useTurnList(scroller: { readonly current: HTMLDivElement | null }, last
     anchorTo: isHeld ? 'start' : 'end',
     followOnAppend: true,
     scrollEndThreshold: AT_END,
-    scrollPaddingStart: 16,
+    scrollPaddingStart: TOP,
     initialRect: { width: 800, height: window.innerHeight },
     initialOffset: last * ESTIMATE,
     initialMeasurementsCache: measured.get(store) ?? [],
@@ -159,6 +179,17 @@ interface RowProps {
   readonly start: number;
   readonly target: Target;
   readonly list: List;
+}
+
+function Rows({ list, last, target: asked }: { list: List; last: number; target: Target }) {
+  const target = useFramed(asked);
+  return (
+    <div className="relative w-full" style={{ height: list.getTotalSize() }}>
+      {list.getVirtualItems().map(({ key, index, start }) => (
+        <Row key={key} n={index + 1} isLast={index + 1 === last} start={start} target={target} list={list} />
+      ))}
+    </div>
+  );
 }
 
 /** Memoized: the growth of the last turn does not render the other rows. */
@@ -187,9 +218,9 @@ function Tail({ n, target }: { n: number; target: Target }) {
   if (warming === null && seam === null) return null;
   const isTarget = target?.kind === 'seam' && target.n === n;
   return (
-    <div className="mx-auto max-w-3xl px-4 pb-5 max-sm:px-3">
+    <div className={COLUMN}>
       {warming !== null ? (
-        <RestoringBar restoring={warming} />
+        <RestoringBar restoring={warming} n={n} turn={null} />
       ) : (
         seam && <SeamBar seam={seam} n={n} isTarget={isTarget} />
       )}
@@ -197,16 +228,29 @@ function Tail({ n, target }: { n: number; target: Target }) {
   );
 }
 
-/** The turn or seam that the address names. */
-function useTarget(): Target {
-  const [isTurn, turn] = useRoute('/turn/:n');
-  const [isSeam, seam] = useRoute('/seam/:n');
-  const n = Number((isTurn ? turn?.n : seam?.n) ?? Number.NaN);
-  const kind = isTurn ? 'turn' : 'seam';
-  const known = useRef<Target>(null);
-  const next = (isTurn || isSeam) && Number.isInteger(n) && n > 0 ? ({ kind, n } as const) : null;
-  if (known.current?.kind !== next?.kind || known.current?.n !== next?.n) known.current = next;
-  return known.current;
+/** Scrolls to a prompt before or after the one at the top of the screen. */
+function goToPrompt(list: List, step: number, last: number): void {
+  const top = list.scrollOffset ?? 0;
+  const first = list.getVirtualItems().find(({ end }) => end > top + TOP);
+  if (first === undefined) return;
+  // The beginning of a turn that is read comes before the turn before it.
+  const isInside = top + TOP - first.start > TOP;
+  const index = first.index + (step < 0 && isInside ? 0 : step);
+  if (index >= last) list.scrollToEnd();
+  else list.scrollToIndex(Math.max(0, index), { align: 'start' });
+}
+
+/** Keys that go from prompt to prompt. `onGo`: the end is not followed then. */
+function usePromptKeys(list: List, last: number, onGo: () => void): void {
+  useActions(
+    PROMPTS.map(({ step, ...action }) => ({
+      ...action,
+      run: () => {
+        onGo();
+        goToPrompt(list, step, last);
+      },
+    })),
+  );
 }
 
 /** Scrolls to the turn of the address, or to where somebody stopped reading, or to the end. Stores the position in this browser. */
@@ -245,12 +289,12 @@ function usePlace(
 function keepPlace(id: string, list: List, element: HTMLElement): void {
   const { scrollTop } = element;
   const isAtEnd = element.scrollHeight - element.clientHeight - scrollTop <= AT_END;
-  const first = list.getVirtualItems().find(({ end }) => end > scrollTop + 16);
+  const first = list.getVirtualItems().find(({ end }) => end > scrollTop + TOP);
   if (isAtEnd || first === undefined) writePreference(`place.${id}`, null);
   else
     writePreference(
       `place.${id}`,
-      JSON.stringify({ n: first.index + 1, past: Math.round(scrollTop + 16 - first.start) }),
+      JSON.stringify({ n: first.index + 1, past: Math.round(scrollTop + TOP - first.start) }),
     );
 }
 

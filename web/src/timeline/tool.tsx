@@ -1,46 +1,39 @@
 import { clsx } from 'clsx';
 import {
-  ArrowRightLeft,
-  Brain,
-  Check,
+  Bot,
   ChevronRight,
-  CircleDashed,
-  CircleX,
   FilePen,
   FileText,
   Globe,
+  ListChecks,
   type LucideIcon,
   Search,
   SquareTerminal,
-  Trash2,
   Wrench,
 } from 'lucide-react';
 import { memo, useMemo } from 'react';
-import { quotedPath } from '../../../src/core/input/visible.ts';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
-import { CopyButton } from '../ui/notes.tsx';
+import { changedFiles, outputBeside } from '../diff/tool-changes.ts';
+import { ToolDiffs } from '../diff/tool-diffs.tsx';
 import { SafeText } from '../ui/safe-text.tsx';
 import { duration } from '../ui/time.tsx';
 import { commandIn, toolText, useFold } from './find.ts';
-import { changeOf, type OutputPiece, piecesOf } from './tool-output.ts';
-import { type ToolState, toolState } from './turn-words.ts';
+import { Output } from './output.tsx';
+import { WORDS } from './runs.ts';
+import { factOf } from './tool-facts.ts';
+import { type Doing, doingOf } from './tool-kinds.ts';
+import { toolState } from './turn-words.ts';
+import { ChangedLines, WorkLine } from './work-line.tsx';
 
-const ICONS: Readonly<Record<string, LucideIcon>> = {
+const ICONS: Readonly<Record<Doing, LucideIcon>> = {
   read: FileText,
-  edit: FilePen,
-  delete: Trash2,
-  move: ArrowRightLeft,
+  change: FilePen,
   search: Search,
-  execute: SquareTerminal,
-  think: Brain,
+  command: SquareTerminal,
   fetch: Globe,
-};
-
-const ENDS: Readonly<Record<ToolState, { readonly icon: LucideIcon; readonly word: string; readonly ink: string }>> = {
-  running: { icon: CircleDashed, word: 'running', ink: 'text-accent' },
-  completed: { icon: Check, word: 'done', ink: 'text-accent' },
-  failed: { icon: CircleX, word: 'failed', ink: 'text-broken' },
-  unknown: { icon: CircleDashed, word: 'outcome unknown', ink: 'text-muted' },
+  helper: Bot,
+  plan: ListChecks,
+  other: Wrench,
 };
 
 interface ToolProps {
@@ -49,128 +42,102 @@ interface ToolProps {
   readonly n: number;
   /** Its turn is running. */
   readonly isRunning: boolean;
+  /** There is no other tool beside it. */
+  readonly isAlone?: boolean;
 }
 
-/** One line. When it is opened, also what the tool printed and changed. */
-export const Tool = memo(function Tool({ tool, n, isRunning }: ToolProps) {
-  const [isShown, toggle] = useFold(n, () => toolText(tool));
-  const pieces = useMemo(() => (tool.output === null ? [] : piecesOf(tool.output)), [tool.output]);
-  const state = toolState(tool.status, isRunning);
-  const { icon: End, word, ink } = ENDS[state];
-  const Icon = ICONS[tool.kind] ?? Wrench;
-  const change = changeOf(pieces);
-  const target = tool.target !== null && !tool.name.includes(tool.target) ? tool.target : null;
+/** A row: what was done, with what, and what is known of it. When it is opened, also what the tool printed and changed. */
+export const ToolRow = memo(function ToolRow({ tool, n, isRunning, isAlone = false }: ToolProps) {
+  const doing = doingOf(tool);
+  const isFailedCommand = doing === 'command' && tool.status === 'failed';
+  const [isShown, toggle] = useFold(n, () => toolText(tool), isFailedCommand);
+  const Icon = ICONS[doing];
+  if (isAlone && isSmallChange(tool)) return <ToolDiffs tool={tool} />;
+  const isGoing = toolState(tool.status, isRunning) === 'running';
+  const word = isGoing ? WORDS[doing].does : WORDS[doing].did;
+  const target = (
+    <code className="min-w-0 flex-1 truncate font-mono text-facts text-ink">
+      <SafeText text={targetOf(tool)} as="code" />
+    </code>
+  );
   return (
-    <div className="my-1 text-ui">
-      <button
-        type="button"
-        aria-expanded={isShown}
-        onClick={toggle}
-        className="-mx-1.5 flex w-[calc(100%+0.75rem)] items-center gap-2 rounded-sm px-1.5 py-0.5 text-left text-muted hover:bg-hover pointer-coarse:min-h-11"
-      >
-        <Icon size={14} className="shrink-0" aria-hidden />
-        <span className="shrink-0 truncate text-ink max-sm:max-w-[60%]">
-          <SafeText text={tool.name} as="code" />
-        </span>
-        {target !== null && (
-          <code className="min-w-0 truncate font-mono text-facts">
-            <SafeText text={target} as="code" />
-          </code>
-        )}
-        <span className="ml-auto flex shrink-0 items-center gap-2 text-facts tabular-nums">
-          {change !== null && (
-            <span>
-              <span className="text-add">+{change.added}</span> <span className="text-del">−{change.removed}</span>
-            </span>
-          )}
-          {tool.ms !== undefined && <span>{duration(tool.ms)}</span>}
-          <span className={clsx('flex items-center gap-1', ink)}>
-            <End size={13} aria-hidden />
-            <span className={clsx(state === 'completed' && 'sr-only')}>{word}</span>
-          </span>
-          <ChevronRight size={13} className={clsx(isShown && 'rotate-90')} aria-hidden />
-        </span>
-      </button>
-      {isShown && <Opened tool={tool} pieces={pieces} />}
+    <div className="text-ui">
+      {isAlone ? (
+        <WorkLine isShown={isShown} onClick={toggle}>
+          <span className="shrink-0">{word}</span>
+          {target}
+          <Facts tool={tool} isRunning={isRunning} />
+        </WorkLine>
+      ) : (
+        <button
+          type="button"
+          aria-expanded={isShown}
+          onClick={toggle}
+          className="-mx-1.5 flex min-h-6 w-[calc(100%+0.75rem)] items-center gap-2 rounded-sm px-1.5 text-left text-muted hover:bg-hover pointer-coarse:min-h-11"
+        >
+          <Icon size={13} className="shrink-0" aria-hidden />
+          <span className="w-16.5 shrink-0">{word}</span>
+          {target}
+          <Facts tool={tool} isRunning={isRunning} />
+          <ChevronRight size={13} className={clsx('shrink-0 text-faint', isShown && 'rotate-90')} aria-hidden />
+        </button>
+      )}
+      {isShown && <Opened tool={tool} isEnd={isFailedCommand} />}
     </div>
   );
 });
 
-function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece[] }) {
+/** A longer change is opened on request. */
+const MOST_ROWS_IN_PLACE = 60;
+
+function isSmallChange(tool: ToolPart): boolean {
+  const rows = changedFiles(tool).reduce((sum, { diff }) => sum + diff.rows.length, 0);
+  return tool.status === 'completed' && rows > 0 && rows <= MOST_ROWS_IN_PLACE;
+}
+
+/** What a tool worked on, or its name. */
+export function targetOf(tool: ToolPart): string {
+  const { name, target } = tool;
+  const what = commandIn(tool.input) ?? target;
+  if (doingOf(tool) !== 'other') return what ?? name;
+  return what === null || name.includes(what) ? name : `${name} ${what}`;
+}
+
+/** `lines 1–120`, `exit 1 · 12 s`. */
+function Facts({ tool, isRunning }: { tool: ToolPart; isRunning: boolean }) {
+  const { words, exit, lines } = factOf(tool);
+  const state = toolState(tool.status, isRunning);
+  return (
+    <span className="flex shrink-0 items-center gap-2 text-facts tabular-nums">
+      {lines !== null && <ChangedLines lines={lines} />}
+      {words !== null && <span>{words}</span>}
+      {state === 'failed' && (
+        <strong className="font-semibold text-broken">{exit === null ? 'failed' : `exit ${exit}`}</strong>
+      )}
+      {state === 'unknown' && <span>outcome unknown</span>}
+      {tool.ms !== undefined && <span>{duration(tool.ms)}</span>}
+    </span>
+  );
+}
+
+/** `isEnd`: the end of the output matters, because it says what failed. */
+function Opened({ tool, isEnd }: { tool: ToolPart; isEnd: boolean }) {
   // The whole command; the target may be only its beginning.
-  const command = tool.kind === 'execute' ? (commandIn(tool.input) ?? tool.target) : null;
+  const command = doingOf(tool) === 'command' ? (commandIn(tool.input) ?? tool.target) : null;
+  const printed = useMemo(() => outputBeside(tool), [tool]);
   return (
     <div className="mt-1 mb-2 space-y-2 pl-5.5">
-      {pieces.map((piece, index) =>
-        piece.kind === 'diff' ? (
-          <Diff key={String(index)} piece={piece} />
-        ) : (
-          <Output key={String(index)} text={piece.text} command={index === 0 ? command : null} />
-        ),
+      <ToolDiffs tool={tool} />
+      {(printed !== null || command !== null) && <Output text={printed ?? ''} command={command} isEnd={isEnd} />}
+      {printed === null && command === null && tool.diffs === undefined && (
+        <p className="text-facts text-muted">No output was recorded.</p>
       )}
-      {pieces.length === 0 && command !== null && <Output text="" command={command} />}
-      {pieces.length === 0 && command === null && <p className="text-facts text-muted">No output was recorded.</p>}
       {tool.input !== null && command === null && (
         <details className="text-facts text-muted">
           <summary className="cursor-pointer pointer-coarse:py-3.5">Input</summary>
-          <Output text={JSON.stringify(tool.input, null, 2)} command={null} />
+          <Output text={JSON.stringify(tool.input, null, 2)} />
         </details>
       )}
     </div>
-  );
-}
-
-function Output({ text, command }: { text: string; command: string | null }) {
-  return (
-    <div className="group/output relative rounded-sm border border-line bg-sunken">
-      <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
-        tabIndex={0}
-        className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-facts leading-5 whitespace-pre-wrap"
-      >
-        {command !== null && (
-          <span className="text-ink">
-            <span className="text-faint select-none">$ </span>
-            <SafeText text={command} as="code" />
-            {'\n'}
-          </span>
-        )}
-        <span className="text-muted">{text}</span>
-      </pre>
-      <span className="absolute top-0.5 right-0.5 rounded-sm bg-sunken opacity-0 group-hover/output:opacity-100 focus-within:opacity-100">
-        <CopyButton text={text} label="Copy the output" />
-      </span>
-    </div>
-  );
-}
-
-function Diff({ piece: { path: raw, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
-  const path = quotedPath(raw);
-  return (
-    <figure className="overflow-hidden rounded-sm border border-line">
-      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-facts break-all">
-        <SafeText text={path} as="code" />
-      </figcaption>
-      <section
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
-        tabIndex={0}
-        aria-label={`Changes in ${path}`}
-        className="max-h-96 overflow-auto font-mono text-facts leading-5"
-      >
-        {lines.map(({ sign, text, number }, index) => (
-          <div
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a diff never move
-            key={index}
-            className={clsx('flex w-max min-w-full whitespace-pre', sign === '+' ? 'bg-add-soft' : 'bg-del-soft')}
-          >
-            <span className="w-10 shrink-0 pr-2 text-right text-faint tabular-nums select-none">{number}</span>
-            <span className="w-4 shrink-0 select-none">{sign === '-' ? '−' : sign}</span>
-            <span className="pr-2">
-              <SafeText text={text} as="code" />
-            </span>
-          </div>
-        ))}
-      </section>
-    </figure>
   );
 }

@@ -1,8 +1,9 @@
-import type { RecordPart, Turn } from 'throughline/client';
+import type { RecordPart, Turn, Usage } from 'throughline/client';
 import { tokensOf } from '../../../src/core/limits/budget.ts';
 import { retryText } from '../../../src/core/turn/update.ts';
 import type { Notice, TurnItem } from '../data/conversation/model.ts';
-import { count, duration } from '../ui/time.tsx';
+import { agentName } from '../ui/agent-name.ts';
+import { duration } from '../ui/time.tsx';
 
 /** What a turn that has not ended is doing. */
 export function doing({ turn, parts, restoring }: Pick<TurnItem, 'turn' | 'parts' | 'restoring'>): string {
@@ -38,19 +39,28 @@ export function noticeText(notice: Notice): string {
   }
 }
 
-/** The facts below an ended turn. */
+/** The facts below an ended turn: who answered, how long it took, and what it cost. */
 export function factsOf(turn: Turn): string[] {
-  const { usage, startedAt, endedAt, imported, recovered, retryOf } = turn;
+  const { agent, options, usage, startedAt, endedAt, imported, recovered, retryOf } = turn;
   const tokens = tokensOf(usage);
+  const model = options.model ?? options.kept?.model;
   return [
-    turn.agent,
+    model === undefined ? agentName(agent) : `${agentName(agent)} · ${model}`,
     startedAt !== null && endedAt !== null && !imported ? duration(endedAt - startedAt) : '',
-    tokens > 0 ? `${count(tokens)} tokens` : '',
-    usage.unknownCosts === undefined ? '' : 'cost unknown',
-    imported ? 'imported' : '',
+    tokens > 0 ? `${tokens.toLocaleString('en')} tokens` : '',
+    priceOf(usage),
     recovered ? 'outcome read from the agent’s storage' : '',
     retryOf !== null ? 'retry' : '',
   ].filter((fact) => fact !== '');
+}
+
+/** `$0.31`; empty: nothing shows that there was a price. */
+function priceOf(usage: Usage): string {
+  const { costMicros, unknownCosts = 0, unreportedCosts = 0 } = usage;
+  if (unknownCosts + unreportedCosts > 0) return 'price unknown';
+  if (costMicros === 0) return tokensOf(usage) > 0 ? 'price unknown' : '';
+  const dollars = costMicros / 1_000_000;
+  return `$${dollars.toFixed(dollars < 0.01 ? 4 : 2)}`;
 }
 
 export type ToolState = 'running' | 'completed' | 'failed' | 'unknown';

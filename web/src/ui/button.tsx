@@ -7,13 +7,13 @@ type Look = 'plain' | 'quiet' | 'primary' | 'danger';
 const LOOKS: Readonly<Record<Look, string>> = {
   plain: 'border border-line-strong bg-raised text-ink hover:bg-hover',
   quiet: 'text-muted hover:bg-hover hover:text-ink',
-  primary: 'bg-ink font-semibold text-on-ink hover:opacity-90',
+  primary: 'border border-ink bg-ink font-semibold text-on-ink hover:opacity-90',
   danger: 'border border-line-strong bg-raised text-broken hover:bg-broken-soft',
 };
 
 /** On a touch screen every target is at least 44 px high. */
 const SHAPE =
-  'inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md font-medium select-none disabled:opacity-45 pointer-coarse:min-h-11 pointer-coarse:min-w-11';
+  'inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md select-none disabled:opacity-45 pointer-coarse:min-h-11 pointer-coarse:min-w-11';
 
 interface ButtonProps extends ComponentProps<'button'> {
   readonly look?: Look;
@@ -21,7 +21,7 @@ interface ButtonProps extends ComponentProps<'button'> {
 }
 
 export function Button({ look = 'plain', small = false, className, type = 'button', ...rest }: ButtonProps) {
-  const size = small ? 'h-7 px-2 text-ui' : 'h-8.5 px-3 text-ui';
+  const size = small ? 'min-h-7 px-2.5 text-ui' : 'min-h-8 px-3 text-ui';
   return <button type={type} className={clsx(SHAPE, size, LOOKS[look], className)} {...rest} />;
 }
 
@@ -33,7 +33,7 @@ interface IconButtonProps extends Omit<ButtonProps, 'children'> {
 }
 
 export function IconButton({ label, keys, look = 'quiet', small = false, className, ...rest }: IconButtonProps) {
-  const size = small ? 'size-7' : 'size-8.5';
+  const size = small ? 'size-7' : 'size-7.5';
   return (
     <button
       type="button"

@@ -1,10 +1,11 @@
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { clsx } from 'clsx';
 import { X } from 'lucide-react';
-import { type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react';
 import { Button, IconButton } from './button.tsx';
 import { afterDialog } from './focus.ts';
 import { CliLine, ErrorNote } from './notes.tsx';
+import { isTouch } from './screen.ts';
 
 export interface DialogProps {
   readonly open: boolean;
@@ -19,11 +20,13 @@ export interface DialogProps {
 const SHAPES = {
   middle: 'left-1/2 top-[12vh] w-[min(40rem,calc(100vw-2rem))] -translate-x-1/2 max-h-[76vh] rounded-lg',
   sheet:
-    'inset-x-0 bottom-0 max-h-[85dvh] rounded-t-lg pb-[env(safe-area-inset-bottom)] sm:inset-y-0 sm:left-auto sm:right-0 sm:max-h-none sm:w-[min(28rem,100vw)] sm:rounded-none',
+    'inset-x-0 bottom-0 max-h-[85dvh] rounded-t-[16px] pb-[env(safe-area-inset-bottom)] sm:inset-y-0 sm:left-auto sm:right-0 sm:max-h-none sm:w-[min(28rem,100vw)] sm:rounded-none',
 };
 
 export function Dialog({ open, onClose, title, children, shape = 'middle', className }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null);
+  const isPulled = shape === 'sheet' && isTouch();
+  useSwipeDown(popup, open && isPulled, onClose);
   // The first field, if there is one. By touch it would open the screen keyboard, and a focused button would show its tip.
   const focused = (by: string) =>
     (by === 'touch' ? null : popup.current?.querySelector<HTMLElement>('input, textarea, select')) ?? popup.current;
@@ -41,8 +44,11 @@ export function Dialog({ open, onClose, title, children, shape = 'middle', class
             className,
           )}
         >
+          {isPulled && (
+            <div aria-hidden className="mx-auto mt-1.5 h-1 w-9 shrink-0 rounded-full bg-line-strong sm:hidden" />
+          )}
           <div className="flex items-center justify-between gap-2 border-b border-line py-1.5 pl-4 pr-2">
-            <Base.Title className="text-ui font-semibold">{title}</Base.Title>
+            <Base.Title className="text-said font-semibold">{title}</Base.Title>
             <IconButton label="Close" keys="Escape" small onClick={onClose}>
               <X size={16} />
             </IconButton>
@@ -52,6 +58,54 @@ export function Dialog({ open, onClose, title, children, shape = 'middle', class
       </Base.Portal>
     </Base.Root>
   );
+}
+
+/** A shorter swipe moves the sheet back. */
+const FAR_PX = 90;
+
+/** Closes a sheet that a finger pulls down: at its head, or anywhere if nothing below the finger is scrolled. */
+function useSwipeDown(sheet: RefObject<HTMLElement | null>, isOn: boolean, onClose: () => void): void {
+  const close = useRef(onClose);
+  close.current = onClose;
+  useEffect(() => {
+    if (!isOn) return;
+    let startY: number | null = null;
+    const inSheet = ({ target }: TouchEvent) => target instanceof Element && sheet.current?.contains(target) === true;
+    const pull = (px: number) => {
+      if (sheet.current !== null) sheet.current.style.translate = px > 0 ? `0 ${px}px` : '';
+    };
+    const start = (event: TouchEvent) => {
+      const [touch] = event.touches;
+      const isOne = event.touches.length === 1 && touch !== undefined;
+      startY = isOne && inSheet(event) && !isScrolled(event.target, sheet.current) ? touch.clientY : null;
+    };
+    const move = ({ touches: [touch] }: TouchEvent) => {
+      if (startY === null || touch === undefined) return;
+      // Upwards it scrolls.
+      if (touch.clientY < startY) startY = null;
+      pull(startY === null ? 0 : touch.clientY - startY);
+    };
+    const end = ({ changedTouches: [touch] }: TouchEvent) => {
+      const isFar = startY !== null && touch !== undefined && touch.clientY - startY > FAR_PX;
+      startY = null;
+      pull(0);
+      if (isFar) close.current();
+    };
+    const listeners = { touchstart: start, touchmove: move, touchend: end, touchcancel: () => pull(0) } as const;
+    for (const [name, run] of Object.entries(listeners))
+      document.addEventListener(name, run as EventListener, { passive: true });
+    return () => {
+      for (const [name, run] of Object.entries(listeners)) document.removeEventListener(name, run as EventListener);
+    };
+  }, [sheet, isOn]);
+}
+
+/** Whether something between the finger and the sheet is scrolled, so that the finger scrolls it back. */
+function isScrolled(target: EventTarget | null, sheet: HTMLElement | null): boolean {
+  for (let at = target instanceof Element ? target : null; at !== null && at !== sheet; at = at.parentElement) {
+    if (at.scrollTop > 0 || at.matches('input, textarea, select')) return true;
+  }
+  return false;
 }
 
 interface ConfirmProps {
@@ -121,7 +175,12 @@ function Question({ onClose, children, cli, label, otherwise, look, disabled, ru
 export function Choice({ label, value, onChange }: { label: string; value: boolean; onChange(value: boolean): void }) {
   return (
     <label className="flex items-center gap-2 pointer-coarse:min-h-11">
-      <input type="checkbox" checked={value} onChange={({ target }) => onChange(target.checked)} />
+      <input
+        type="checkbox"
+        className="accent-ink"
+        checked={value}
+        onChange={({ target }) => onChange(target.checked)}
+      />
       {label}
     </label>
   );

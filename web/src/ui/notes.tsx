@@ -2,12 +2,15 @@ import { clsx } from 'clsx';
 import { Check, Copy, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { describeError } from '../data/errors.ts';
+import { useCommand } from '../data/session.ts';
 import { IconButton } from './button.tsx';
+import { printable, withCommands } from './command.ts';
 import { say } from './say.ts';
 
 /** What went wrong, what to do, and the command to try instead. */
 export function ErrorNote({ error, cli, children }: { error: unknown; cli?: string; children?: ReactNode }) {
   const { message, hint, code } = describeError(error);
+  const command = useCommand();
   return (
     <div role="alert" className="flex gap-2 rounded-md border border-line bg-broken-soft p-3 text-ui">
       <TriangleAlert size={16} className="mt-0.5 shrink-0 text-broken" aria-hidden />
@@ -16,7 +19,7 @@ export function ErrorNote({ error, cli, children }: { error: unknown; cli?: stri
           {message}
           {code !== null && <span className="ml-2 font-mono text-facts text-muted">{code}</span>}
         </p>
-        {hint !== null && <p className="text-muted">{hint}</p>}
+        {hint !== null && <p className="text-muted">{withCommands(hint, command)}</p>}
         {cli !== undefined && <CliLine line={cli} />}
         {children}
       </div>
@@ -24,8 +27,9 @@ export function ErrorNote({ error, cli, children }: { error: unknown; cli?: stri
   );
 }
 
-/** A command, with a button that copies it. */
-export function CliLine({ line }: { line: string }) {
+/** A command, as it works on the machine of the server, with a button that copies it. */
+export function CliLine({ line: ours }: { line: string }) {
+  const line = printable(ours, useCommand());
   return (
     <div className="flex items-center gap-1 rounded-sm border border-line bg-sunken pl-2 font-mono text-facts">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard */}

@@ -2,15 +2,26 @@ import { useSyncExternalStore } from 'react';
 
 /** Whether there is room for a panel beside a conversation. */
 export function useIsWide(): boolean {
-  return useSyncExternalStore(onWidth, () => matchMedia(WIDE).matches);
+  return useMedia('(min-width: 74rem)');
 }
 
-const WIDE = '(min-width: 1100px)';
+/** One column: a phone, a narrow window, or a large zoom. */
+export function useIsPhone(): boolean {
+  return useMedia('(width < 48rem)');
+}
 
-function onWidth(listener: () => void): () => void {
-  const media = matchMedia(WIDE);
-  media.addEventListener('change', listener);
-  return () => media.removeEventListener('change', listener);
+/** The preference with the address of the list that a conversation was opened from, on a phone. */
+export const LAST_TAB = 'last-tab';
+
+function useMedia(query: string): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const media = matchMedia(query);
+      media.addEventListener('change', listener);
+      return () => media.removeEventListener('change', listener);
+    },
+    () => matchMedia(query).matches,
+  );
 }
 
 export function isTouch(): boolean {

@@ -1,18 +1,24 @@
 import { useEffect } from 'react';
 import { create } from 'zustand';
 
-const UNITS = [
-  ['y', 31_536_000_000],
-  ['mo', 2_592_000_000],
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-] as const;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
-/** `5 min`, `3 d`; below a minute `now`. */
-function age(ms: number): string {
-  for (const [unit, length] of UNITS) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`;
-  return 'now';
+/** `now`, `5 min`, `3 h`; then the day: `Tue`, after a week `12 Nov`, in another year `12 Nov 2025`. */
+export function age(at: number, now: number): string {
+  const ms = now - at;
+  if (ms < MINUTE_MS) return 'now';
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
+  const [then, today] = [new Date(at), new Date(now)];
+  if (ms < 6 * DAY_MS) return then.toLocaleDateString('en-GB', { weekday: 'short' });
+  const isThisYear = then.getFullYear() === today.getFullYear();
+  return then.toLocaleDateString('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    ...(!isThisYear && { year: 'numeric' }),
+  });
 }
 
 /** `41 ms`, `0.4 s`, `12 s`, `3 min 5 s`. */
@@ -44,7 +50,7 @@ export function Ago({ at, className }: { at: number; className?: string }) {
   const now = useMinute();
   return (
     <time dateTime={new Date(at).toISOString()} title={new Date(at).toLocaleString()} className={className}>
-      {age(now - at)}
+      {age(at, now)}
     </time>
   );
 }
@@ -60,4 +66,18 @@ function useMinute(): number {
     setInterval(() => useClock.setState(Date.now(), true), 30_000);
   }, []);
   return useClock();
+}
+
+/** The time of day of something today, else the day; with the exact time as a tooltip. */
+export function At({ at, className }: { at: number; className?: string }) {
+  const isToday = new Date(at).toDateString() === new Date(useMinute()).toDateString();
+  const when = new Date(at);
+  const shown = isToday
+    ? when.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+    : when.toLocaleDateString([], { day: 'numeric', month: 'short' });
+  return (
+    <time dateTime={when.toISOString()} title={when.toLocaleString()} className={className}>
+      {shown}
+    </time>
+  );
 }

@@ -1,4 +1,5 @@
 import { type AnyMessage, type ClientConnection, client } from '@agentclientprotocol/sdk';
+import { DEEPEST, isTooDeep } from '../../../core/input/too-deep.ts';
 import type { SandboxProcess } from '../../../core/process.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { parseObject } from '../../shared/json.ts';
@@ -185,7 +186,7 @@ export class AcpConnection {
     const message = parse(line);
     if (message === null) {
       if (line.trim() !== '') this.noise ??= JSON.stringify(line.slice(0, NOISE_SHOWN));
-    } else if (line.length > 2 * DEEPEST && isDeeper(message, DEEPEST)) {
+    } else if (line.length > 2 * DEEPEST && isTooDeep(message)) {
       this.stop(`it printed a message that is nested deeper than ${DEEPEST} levels`);
     } else if (typeof message.method !== 'string') this.#answered(message);
     else if (message.id === undefined && !message.method.startsWith('$/')) {
@@ -207,12 +208,4 @@ export class AcpConnection {
 function parse(line: string): Record<string, unknown> | null {
   const message = parseObject(line);
   return message?.jsonrpc === '2.0' ? message : null;
-}
-
-/** JSON.parse reads any depth, but JSON.stringify has a limit. Without a check here, our code would fail later. */
-const DEEPEST = 200;
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }

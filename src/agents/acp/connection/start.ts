@@ -54,7 +54,7 @@ export async function withinTime<T>(
 }
 
 export function notLoggedIn(program: AgentProgram, error: unknown): ThroughlineError {
-  return new ThroughlineError('agent_unavailable', `${program.name} needs a login: ${wordsOf(error)}.`, {
+  return new ThroughlineError('signed_out', `${program.name} needs a login: ${wordsOf(error)}.`, {
     hint: loginHint(program),
   });
 }

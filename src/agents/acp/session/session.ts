@@ -224,7 +224,8 @@ export class AcpSession implements AgentSession {
     } catch (error) {
       if (flight.stopped) return { kind: 'cancelled' };
       const failure = failureOf(error);
-      const login = isAuthRequired(error, this.quirks) ? { hint: loginHint(this.#program) } : {};
+      const isSignedOut = isAuthRequired(error, this.quirks);
+      const login = isSignedOut ? ({ code: 'signed_out', hint: loginHint(this.#program) } as const) : {};
       return failure.kind === 'failed' ? { ...failure, ...login } : failure;
     }
   }

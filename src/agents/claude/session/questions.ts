@@ -3,6 +3,7 @@ import { isObject } from '../../../core/turn/content.ts';
 import type { PermissionOption } from '../../../core/turn/permission.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import type { PermissionDecision, PermissionQuestion } from '../connection.ts';
+import { askedDiffs } from '../transcript/diffs.ts';
 import { toolCallFields } from '../transcript/updates.ts';
 
 const ONCE: PermissionOption = { optionId: 'allow', name: 'Allow', kind: 'allow_once' };
@@ -48,7 +49,7 @@ export class Questions {
         type: 'permission',
         id,
         title: title ?? titleOf(question),
-        toolCall: toolCallFields(toolUseId ?? id, toolName, input),
+        toolCall: { ...toolCallFields(toolUseId ?? id, toolName, input), ...contentOf(toolName, input) },
         options: question.suggestions.length > 0 ? [ONCE, ALWAYS, REJECT] : [ONCE, REJECT],
       });
     });
@@ -60,6 +61,11 @@ export class Questions {
     this.#open.delete(id);
     open.decide(decisionOf(open.question, optionId));
   }
+}
+
+function contentOf(toolName: string, input: unknown): { readonly content?: readonly object[] } {
+  const content = askedDiffs(toolName, input);
+  return content.length === 0 ? {} : { content };
 }
 
 function decisionOf({ input, suggestions }: PermissionQuestion, optionId: string | null): PermissionDecision {

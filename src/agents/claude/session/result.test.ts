@@ -11,7 +11,12 @@ describe('the outcome', () => {
     ],
     [
       { is_error: true, result: 'Not logged in · Please run /login', terminal_reason: 'api_error' },
-      expect.objectContaining({ kind: 'failed', again: false, hint: expect.stringContaining('throughline agents') }),
+      expect.objectContaining({
+        kind: 'failed',
+        code: 'signed_out',
+        again: false,
+        hint: expect.stringContaining('throughline agents'),
+      }),
     ],
     [
       { subtype: 'success', is_error: true, result: 'Prompt is too long' },

@@ -22,7 +22,7 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
   if (result.is_error !== true) return { kind: 'completed' };
   const message = errorOf(result) || reason || 'Claude reported an error without a message';
   const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
-  if (NO_LOGIN.test(message)) return { kind: 'failed', code, message, hint: LOG_IN, again: false };
+  if (NO_LOGIN.test(message)) return { kind: 'failed', code: 'signed_out', message, hint: LOG_IN, again: false };
   if (code === 'too_long') return { kind: 'failed', code, message, again: false };
   if (reason === 'max_turns') return { kind: 'failed', code, message, hint: MORE_ROUNDS, again: false };
   const again = rewinds && reason === 'api_error' && mayPassLater(result.api_error_status);

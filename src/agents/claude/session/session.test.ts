@@ -352,6 +352,28 @@ test('a file that was replaced is read again from its beginning', async () => {
   expect(await one.position()).toBe('1:other');
 });
 
+test('with the result, Claude reports how full its context is, if it knows the window of its model', async () => {
+  const windows: number[] = [];
+  const one = session({ onWindow: (tokens) => windows.push(tokens) });
+  const init = { type: 'system', subtype: 'init', session_id: ID, model: 'claude-opus' };
+  const said = answer('a1');
+  const used = { ...said, message: { ...(said.message as object), usage: { input_tokens: 90, output_tokens: 10 } } };
+  const reported = async (id: string, model: object) => {
+    claude.onSend = ({ uuid }) => {
+      write(uuid, null);
+      write('a1', uuid);
+      say(state('running'), init, used, { ...result(uuid), modelUsage: { 'claude-opus': model } }, state('idle'));
+    };
+    const { events } = await prompt(one, id);
+    const updates = events.flatMap((event) => (event.type === 'update' ? [event.update] : []));
+    return updates.filter(({ sessionUpdate }) => sessionUpdate === 'usage_update');
+  };
+  const update = { sessionUpdate: 'usage_update', used: 100, size: 200_000 };
+  expect(await reported('p1', { contextWindow: 200_000 })).toEqual([update]);
+  expect(await reported('p2', { contextWindow: 200_000, costBasis: 'unknown' })).toEqual([]);
+  expect(windows).toEqual([200_000]);
+});
+
 test('models, modes and efforts are announced with the first turn, and again only when they have changed', async () => {
   const one = session();
   claude.models.push({ value: 'opus', displayName: 'Opus' }, 'not a model');

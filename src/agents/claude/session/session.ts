@@ -198,6 +198,10 @@ export class ClaudeSession implements AgentSession {
     const announced = flight === null ? [] : this.#choices.announcement(message, this.#connection.models);
     for (const update of announced) flight?.events.push({ type: 'update', update });
     for (const event of reader?.read(message) ?? []) flight?.events.push(event);
+    const used = reader?.contextUsed ?? null;
+    // As agents of the protocol report it.
+    const update = { sessionUpdate: 'usage_update', used, size: window } as const;
+    if (window !== null && used !== null) flight?.events.push({ type: 'update', update });
     if (reader?.refused) flight?.fail(reader.refused);
     if (reader !== null) this.#costUsd = reader.costUsd;
     const verdict = afterMessage(this.#state, {

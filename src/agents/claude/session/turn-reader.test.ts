@@ -191,6 +191,29 @@ describe('the end', () => {
     ]);
   });
 
+  test('knows how much of the context the last call took up, and does not count those of subagents', () => {
+    const usage = { input_tokens: 100, output_tokens: 1, cache_read_input_tokens: 10 };
+    const reader = turn();
+    expect(reader.contextUsed).toBeNull();
+    read(reader, [
+      stream({ type: 'message_start', message: { id: 'm1', usage } }),
+      stream({ type: 'message_delta', usage: { output_tokens: 7 } }),
+      {
+        ...assistant('s1', [said('x')]),
+        message: { id: 's1', usage: { input_tokens: 9_000 } },
+        parent_tool_use_id: 't',
+      },
+    ]);
+    expect(reader.contextUsed).toBe(117);
+    read(reader, [
+      {
+        ...assistant('m2', [said('x')]),
+        message: { id: 'm2', model: 'claude', content: [], usage: { input_tokens: 130 } },
+      },
+    ]);
+    expect(reader.contextUsed).toBe(130);
+  });
+
   test('adds up the usage of every result, and notices lost writes', () => {
     const reader = turn();
     const { events } = read(reader, [

@@ -37,6 +37,7 @@ export class TurnReader {
   /** Claude has reported after the result that it is idle. */
   over = false;
   #messageId = '';
+  #mainCall = '';
   readonly #streamed = new Map<string, number[]>();
   readonly #calls = new Set<string>();
   readonly #spent = new Spent();
@@ -45,6 +46,11 @@ export class TurnReader {
     this.#prompt = prompt;
     this.costUsd = costUsd;
     this.#rewinds = canRewind(version);
+  }
+
+  /** How many tokens the last call of the main model has taken up in the context; null: not reported. Subagents have contexts of their own. */
+  get contextUsed(): number | null {
+    return this.#spent.of(this.#mainCall);
   }
 
   /** How the turn ended; null: the result has not come. It is final when the turn is `over`. */
@@ -79,6 +85,7 @@ export class TurnReader {
     if (event.type === 'message_start') {
       const { id, usage } = asObject(event.message);
       this.#messageId = String(id ?? '');
+      this.#mainCall = this.#messageId;
       this.#streamed.set(this.#messageId, []);
       this.#spent.note(this.#messageId, usage);
     }
@@ -109,6 +116,7 @@ export class TurnReader {
   #assistant(message: ClaudeMessage): Update[] {
     const { id, model } = asObject(message.message);
     if (model === SYNTHETIC_MODEL) return [];
+    if (typeof id === 'string') this.#mainCall = id;
     this.#note(message);
     const updates = assistantUpdates(message.message as EntryMessage);
     if (updates.some(({ sessionUpdate }) => sessionUpdate === 'tool_call')) this.usedTools = true;
@@ -117,7 +125,7 @@ export class TurnReader {
   }
 
   #user(message: ClaudeMessage): Update[] {
-    const updates = resultUpdates(message.message as EntryMessage);
+    const updates = resultUpdates(message.message as EntryMessage, message.tool_use_result);
     if (updates.length > 0) this.#note(message);
     // Now all model calls before the next one are complete, with their usage.
     return [...updates, ...this.#spent.updates()];
@@ -212,6 +220,12 @@ class Spent {
     if (more.length === 0) return;
     this.#calls.set(call, { ...before, ...Object.fromEntries(more) });
     this.#isNew = true;
+  }
+
+  /** All tokens of a call; null: not reported. */
+  of(call: string): number | null {
+    const tokens = this.#calls.get(call);
+    return tokens === undefined ? null : Object.values(tokens).reduce((sum, one) => sum + one, 0);
   }
 
   /** What all calls have used so far; nothing when it has not changed. */

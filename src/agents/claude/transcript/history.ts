@@ -96,7 +96,7 @@ function isApiError({ isApiErrorMessage, message }: Entry): boolean {
 
 /** Answers that were made from records have the same model (`synthesise`), so Claude's own are recognised by their text. */
 function whatWasDone(entry: Entry): Update[] {
-  if (entry.type === 'user') return resultUpdates(entry.message);
+  if (entry.type === 'user') return resultUpdates(entry.message, entry.toolUseResult);
   const own = entry.message?.model === SYNTHETIC_MODEL && textOf(entry) === 'No response requested.';
   return entry.type === 'assistant' && !own ? assistantUpdates(entry.message) : [];
 }

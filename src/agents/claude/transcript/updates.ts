@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { ToolCallFields, Update } from '../../../core/turn/update.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
+import { changedDiffs } from './diffs.ts';
 import { blocksOf, type Entry, type EntryBlock, type EntryMessage, isMessage } from './entries.ts';
 
 /** The model in answers that Claude itself has written: errors of the API, "No response requested." */
@@ -15,7 +16,7 @@ export function updatesOf(entries: Iterable<Entry>): Update[] {
   for (const entry of entries) {
     if (entry.isSidechain === true) continue;
     if (entry.type === 'assistant' && isOfModel(entry)) updates.push(...assistantUpdates(entry.message));
-    if (entry.type === 'user') updates.push(...resultUpdates(entry.message));
+    if (entry.type === 'user') updates.push(...resultUpdates(entry.message, entry.toolUseResult));
     if (entry.subtype === 'compact_boundary') updates.push(compactionUpdate(entry.compactMetadata));
     const title = entry.type === 'ai-title' ? entry.aiTitle : entry.type === 'custom-title' ? entry.customTitle : null;
     if (typeof title === 'string') updates.push({ sessionUpdate: 'session_info_update', title });
@@ -97,22 +98,26 @@ function chunk(sessionUpdate: 'agent_message_chunk' | 'agent_thought_chunk', tex
   return typeof text === 'string' && text !== '' ? { sessionUpdate, content: { type: 'text', text } } : null;
 }
 
-/** The results of tools in a message of the role `user`. */
-export function resultUpdates(message: EntryMessage | undefined): Update[] {
-  return blocksOf(message).flatMap((block): Update[] => {
-    if (block.type !== 'tool_result' || typeof block.tool_use_id !== 'string') return [];
-    const text = resultText(block.content);
-    return [
-      {
-        sessionUpdate: 'tool_call_update',
-        toolCallId: block.tool_use_id,
-        status: block.is_error === true ? 'failed' : 'completed',
-        ...(text === '' ? {} : { content: [{ type: 'content', content: { type: 'text', text } }] }),
-      },
-    ];
+/**
+ * The results of tools in a message of the role `user`. `result`: what Claude notes beside a message with one result. Of a change of a
+ * file, it has the lines, and the message only says that it was made.
+ */
+export function resultUpdates(message: EntryMessage | undefined, result: unknown): Update[] {
+  const blocks = blocksOf(message).filter(
+    ({ type, tool_use_id: id }) => type === 'tool_result' && typeof id === 'string',
+  );
+  return blocks.map((block): Update => {
+    const diffs = blocks.length === 1 && block.is_error !== true ? changedDiffs(result) : [];
+    const text = diffs.length > 0 ? '' : resultText(block.content);
+    const content = text === '' ? diffs : [{ type: 'content', content: { type: 'text', text } }];
+    return {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: block.tool_use_id as string,
+      status: block.is_error === true ? 'failed' : 'completed',
+      ...(content.length > 0 && { content }),
+    };
   });
 }
-
 function resultText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';

@@ -69,7 +69,13 @@ export const COMMANDS = {
 
 const LOOK_EVERY_MS = 10;
 
-const FAILURES = /** @type {const} */ (['agent_failed', 'too_long', 'session_locked', 'permission_denied']);
+const FAILURES = /** @type {const} */ ([
+  'agent_failed',
+  'signed_out',
+  'too_long',
+  'session_locked',
+  'permission_denied',
+]);
 
 /**
  * The effect comes right after the announcement, so that it has happened when the process is killed during a slow tool.

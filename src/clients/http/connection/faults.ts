@@ -26,7 +26,7 @@ export async function checkAnswer(answer: Incoming, { where, inPage = false }: T
   const theirs = answer.header(INTERFACE_HEADER);
   if (theirs === null) {
     if (GATEWAY.includes(answer.status)) throw new ServerAway(`status ${answer.status}`, { nothingDone: false });
-    throw new ThroughlineError('unreachable', `The program that answers at ${where} is not a Throughline server.`, {
+    throw new ThroughlineError('unreachable', `The program that answers${at(where)} is not a Throughline server.`, {
       hint: 'Check the address. "throughline serve" prints the right one.',
     });
   }
@@ -36,7 +36,7 @@ export async function checkAnswer(answer: Incoming, { where, inPage = false }: T
   const { code } = problemIn(text);
   if (code === 'closed') throw new ServerAway('it is stopping', { nothingDone: true });
   if (code === 'too_many') throw new ServerAway('it has too many readers', { nothingDone: true });
-  if (code === 'unauthenticated') throw unknownToken(where);
+  if (code === 'unauthenticated') throw where === '' ? signedOut() : unknownToken(where);
   throw errorIn(text);
 }
 
@@ -49,7 +49,7 @@ export function errorIn(text: string): ThroughlineError {
 function otherInterface(where: string, theirs: string): ThroughlineError {
   const isOlder = Number(theirs) < Number(INTERFACE);
   const message =
-    `The server at ${where} is ${isOlder ? 'older' : 'newer'} than this client: ` +
+    `The server${at(where)} is ${isOlder ? 'older' : 'newer'} than this client: ` +
     `it has interface ${theirs}, and this client has interface ${INTERFACE}.`;
   const hint = isOlder
     ? 'Update Throughline on the server and restart it: a running server keeps its old version.'
@@ -60,7 +60,7 @@ function otherInterface(where: string, theirs: string): ThroughlineError {
 /** In a page, nobody can update the client: the page brings it along. */
 function otherPage(where: string, theirs: string): ThroughlineError {
   const message =
-    `This page is ${Number(theirs) < Number(INTERFACE) ? 'newer' : 'older'} than the server at ${where}: ` +
+    `This page is ${Number(theirs) < Number(INTERFACE) ? 'newer' : 'older'} than the server${at(where)}: ` +
     `it has interface ${INTERFACE}, and the server has interface ${theirs}.`;
   return new ThroughlineError('unreachable', message, { hint: RELOAD_HINT });
 }
@@ -75,8 +75,20 @@ function problemIn(text: string): { code: ProblemCode; detail: string; hint?: st
   return { code: 'internal', detail: 'The server failed and gave no reason.' };
 }
 
+/** A page of the server itself has no address to name. */
+function at(where: string): string {
+  return where === '' ? '' : ` at ${where}`;
+}
+
+/** A page of the server itself has no token, but a cookie. */
+function signedOut(): ThroughlineError {
+  return new ThroughlineError('refused', 'This browser is not signed in any more.', {
+    hint: 'Open a new sign-in link in it: "throughline link" prints one.',
+  });
+}
+
 function unknownToken(where: string): ThroughlineError {
-  return new ThroughlineError('refused', `The server at ${where} does not accept this token.`, {
+  return new ThroughlineError('refused', `The server${at(where)} does not accept this token.`, {
     hint:
       'Set THROUGHLINE_TOKEN (in a program: "token") to the content of server/token in its data home, or to a key from ' +
       '"throughline keys create" on that machine.',
@@ -84,7 +96,7 @@ function unknownToken(where: string): ThroughlineError {
 }
 
 export function unreachable(where: string, why: Error): ThroughlineError {
-  return new ThroughlineError('unreachable', `The server at ${where} does not answer (${causeOf(why)}).`, {
+  return new ThroughlineError('unreachable', `The server${at(where)} does not answer (${causeOf(why)}).`, {
     hint: 'Check whether it runs. "throughline serve" starts it.',
     cause: why,
   });
@@ -93,7 +105,7 @@ export function unreachable(where: string, why: Error): ThroughlineError {
 /** For a page of another origin, which may not read answers. `answers`: there is one. */
 export function hiddenFrom(where: string, { page, answers }: { page: string; answers: boolean }): ThroughlineError {
   if (!answers) {
-    const message = `The server at ${where} does not answer requests from the page ${page}.`;
+    const message = `The server${at(where)} does not answer requests from the page ${page}.`;
     const hint =
       'Check whether it runs: "throughline serve" starts it. If it does, the browser may block the page: a page from the internet ' +
       'needs permission to reach this machine or its network, and an https page cannot call http on another machine.';
@@ -113,7 +125,7 @@ export function hiddenFrom(where: string, { page, answers }: { page: string; ans
 /** The server does not answer now, and may be back soon. `giveUpMs`: infinite if it is never given up. */
 export function away(where: string, why: Error, giveUpMs: number): ThroughlineError {
   const tried = Number.isFinite(giveUpMs) ? `for ${inSeconds(Math.round(giveUpMs / 1000))}` : 'until it answers';
-  return new ThroughlineError('unreachable', `The connection to ${where} was lost (${causeOf(why)}).`, {
+  return new ThroughlineError('unreachable', `The connection to ${where || 'the server'} was lost (${causeOf(why)}).`, {
     hint: `The server is tried again ${tried}; prompts that it has accepted are stored.`,
     cause: why,
   });
@@ -126,10 +138,14 @@ export function nothingListens(error: unknown): boolean {
 
 /** The reply to a request was lost, and the request must not be repeated. */
 export function unknownOutcome(where: string, why: Error): ThroughlineError {
-  return new ThroughlineError('unreachable', `The connection to ${where} was lost before the server answered.`, {
-    hint: 'The request may have been carried out or not. Check before you repeat it.',
-    cause: why,
-  });
+  return new ThroughlineError(
+    'unreachable',
+    `The connection to ${where || 'the server'} was lost before the server answered.`,
+    {
+      hint: 'The request may have been carried out or not. Check before you repeat it.',
+      cause: why,
+    },
+  );
 }
 
 export function stoppedWaiting(cause: unknown): ThroughlineError {

@@ -63,7 +63,7 @@ export class Questions {
   #answer(permissionId: string, optionId: string): void {
     const { transcript, engine } = this.#asked;
     transcript.answersHere(permissionId);
-    engine.answer(permissionId, optionId).catch((error) => {
+    engine.answer(permissionId, optionId, { from: 'command_line' }).catch((error) => {
       this.#asked.transcript.answeredElsewhere(permissionId);
       // Somebody else was first; the event says who.
       if (!hasCode(error, 'conflict')) this.#asked.failed(error);

@@ -235,7 +235,7 @@ export class Transcript {
     const option = this.questions
       .find((one) => one.permissionId === permissionId)
       ?.options.find((one) => one.optionId === optionId);
-    const chosen = oneLine(option?.name ?? optionId);
+    const chosen = oneLine(option?.name ?? optionId, 'code');
     const where = this.#answeredHere.delete(permissionId) ? '' : `, elsewhere, by ${oneLine(by)}`;
     this.#closed(permissionId, `answered: ${chosen}${where}`, option?.kind.startsWith('allow') ? 'green' : 'red');
   }

@@ -20,6 +20,16 @@ test.each([
   expect(lineCells(lines.at(-1) ?? [])).toBe(2 + column);
 });
 
+test('a question shows characters that forge a command, and says below it what they hide, however long it is', () => {
+  const rest = { selected: null, hint: null, trouble: null, now: 0, editor: newEditor([]) };
+  const title = `echo ok # \u202e; rm -rf ~ #${'\nls'.repeat(20)}`;
+  const question = { permissionId: 'p1', title, toolCall: null, options: [] };
+  const { lines } = view({ ...NOTHING, ...rest, question }, 120, 40);
+  const text = lines.map((line) => line.map((one) => one.text).join('')).join('\n');
+  expect(text).toContain('? The agent asks: echo ok # [U+202E · turns text round]; rm -rf ~ #');
+  expect(text).toContain('  ! A character here is not what it looks like: U+202E');
+});
+
 test('of a very long pasted text, the lines around the cursor are shown, without delay', () => {
   const text = Array.from({ length: 20_000 }, (_, n) => `line ${n} 日本`).join('\n');
   const rest = { selected: null, hint: null, trouble: null, now: 0 };

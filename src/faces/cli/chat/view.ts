@@ -1,6 +1,7 @@
+import { warningOf } from '../../../core/input/warning.ts';
 import { allowOption, denyOption } from '../../../core/turn/permission.ts';
 import { questionText } from '../commands/turns/answers.ts';
-import { cells, graphemes, stripControls } from '../terminal-text.ts';
+import { cells, graphemes, oneLine, stripControls } from '../terminal-text.ts';
 import type { Editor } from './input/editor.ts';
 import { clipped, type Line, span, wrap } from './text/cells.ts';
 import type { Activity, Question } from './transcript.ts';
@@ -80,10 +81,15 @@ function questionLines({ question, moreQuestions, selected, editor }: ViewState,
     first: [span('? The agent asks: ', 'yellow')],
     rest: [span('  ')],
   });
+  const warning = warningOf([question.title]);
+  const warned =
+    warning === null
+      ? []
+      : wrap([span(`! ${warning}`, 'yellow')], width, { first: [span('  ')], rest: [span('    ')] });
   const cut = title.length > MOST_QUESTION ? [[span(`  … (${title.length - MOST_QUESTION} more lines)`, 'dim')]] : [];
   const options = question.options.flatMap(({ name }, index): Line => {
     const isChosen = index === selected;
-    const label = `${index + 1} ${stripControls(name)}`;
+    const label = `${index + 1} ${oneLine(name, 'code')}`;
     // The brackets show the choice of Enter also without colours.
     return [span('  '), isChosen ? span(`[${label}]`, 'inverse') : span(` ${label} `)];
   });
@@ -92,7 +98,13 @@ function questionLines({ question, moreQuestions, selected, editor }: ViewState,
     editor.text === ''
       ? `  a number or ← → chooses, Enter answers${more}`
       : '  empty the input to answer by key, or write /allow or /deny';
-  return [...title.slice(0, MOST_QUESTION), ...cut, ...wrap(options, width), clipped([span(how, 'dim')], width)];
+  return [
+    ...title.slice(0, MOST_QUESTION),
+    ...cut,
+    ...warned,
+    ...wrap(options, width),
+    clipped([span(how, 'dim')], width),
+  ];
 }
 
 /** Enter never allows by itself: first chosen is the option that denies, and if there is none, no option. */

@@ -203,7 +203,7 @@ function notStarted(
   }
   if (line === `${FIRST.noProgram} setsid`) return fail(`${machine} has no "setsid".`, 'Install util-linux there.');
   if (line === FIRST.noProgram) {
-    const hint = `Install it there, or set the agent's "command" to its full path.`;
+    const hint = 'Install it there, or give its full path (of an agent: "command" in its settings).';
     return fail(`The program ${program} was not found on ${machine}.`, hint);
   }
   const why = code === null ? 'the connection was lost' : `it ended with ${code}`;

@@ -38,7 +38,8 @@ const SESSIONS = `
 const PERMISSIONS = `
   ${PERMISSION} WHERE p.owner = $1 AND c.owner = p.owner AND p.no > $2 AND ($3::text IS NULL OR c.id = $3)
     AND ($4::bigint IS NULL OR p.turn = $4) AND ($5::int IS NULL OR (p.state = 'open') = ($5 = 1))
-  ORDER BY p.no LIMIT $6`;
+    AND ($6::bigint IS NULL OR t.n BETWEEN $6 AND $7)
+  ORDER BY p.no LIMIT $8`;
 
 export async function events(
   sql: Sql,
@@ -85,7 +86,7 @@ export function sessionRows(sql: Sql, conv: number, agent: string | null, most: 
 export async function permissions(
   sql: Sql,
   owner: string,
-  { conversation, turn, open }: Parameters<PermissionStore['permissions']>[1],
+  { conversation, turn, turns, open }: Parameters<PermissionStore['permissions']>[1],
   { after, limit }: { after?: string; limit?: number } = {},
 ): Promise<Permission[]> {
   const last = after === undefined ? 0 : (await carryOut(sql, permissionRow(owner, after))).no;
@@ -93,8 +94,9 @@ export async function permissions(
     await carryOut(sql, conversationNo(owner, conversation));
   const of = turn === undefined ? null : (await carryOut(sql, turnRow(owner, turn))).no;
   const state = open === undefined ? null : Number(open);
+  const span = [turns?.from ?? null, turns?.to ?? null];
   const most = limit === undefined ? null : Math.max(0, limit);
   const fetch = ({ no }: Pick<PermissionRow, 'no'> = { no: last }) =>
-    sql.all<PermissionRow>(PERMISSIONS, owner, no, conversation ?? null, of, state, most);
+    sql.all<PermissionRow>(PERMISSIONS, owner, no, conversation ?? null, of, state, ...span, most);
   return pageOfReadable(sql, most ?? Number.POSITIVE_INFINITY, fetch, permissionOf);
 }

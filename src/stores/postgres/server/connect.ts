@@ -1,6 +1,7 @@
 // The only file of the store that uses the package `pg`, which is an optional peer.
+import { createRequire } from 'node:module';
 import type { Writable } from 'node:stream';
-import type { Client, CustomTypesConfig, Pool, PoolClient, QueryResult } from 'pg';
+import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient, QueryResult } from 'pg';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import type { DamageReporter } from '../../shared/page.ts';
@@ -123,11 +124,18 @@ function streamOf(client: Client | PoolClient): Writable {
 }
 
 /**
- * The client of the driver, but its connection ends when its login fails. The driver leaves it open, for example when there is no password,
- * and it would keep this process alive until the server ends it (authentication_timeout, one minute).
+ * The client of the driver, with two differences. Its connection ends when its login fails: the driver leaves it open, for example when there
+ * is no password, and it would keep this process alive until the server ends it (authentication_timeout, one minute). And it reads the
+ * password file itself: when the driver does, it prints a warning that its next version will not.
  */
 function endingClient(Base: typeof Client): typeof Client {
   return class EndingClient extends Base {
+    constructor(config?: string | ClientConfig) {
+      super(config);
+      const own = this as unknown as { password: string | (() => Promise<string | undefined>) | null };
+      own.password ??= () => filedPassword(this);
+    }
+
     override connect(): Promise<Client>;
     override connect(callback: (error: never, client: Client) => void): void;
     override connect(callback?: (error: never, client: Client) => void): Promise<Client> | undefined {
@@ -141,6 +149,18 @@ function endingClient(Base: typeof Client): typeof Client {
     }
   };
 }
+
+/** The password for this connection in `~/.pgpass` or `$PGPASSFILE`; undefined: there is none. The reader comes with the driver. */
+function filedPassword({ host, port, database, user }: Client): Promise<string | undefined> {
+  const driver = createRequire(import.meta.url).resolve('pg');
+  const readFile: PasswordReader = createRequire(driver)('pgpass');
+  return new Promise((resolve) => readFile({ host, port, database, user }, resolve));
+}
+
+type PasswordReader = (
+  connection: Pick<Client, 'host' | 'port' | 'database' | 'user'>,
+  done: (password: string | undefined) => void,
+) => void;
 
 /** Joins everything that is sent in this tick into one write, because each write wakes the server. */
 function together(client: PoolClient): void {

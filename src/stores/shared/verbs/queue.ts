@@ -3,7 +3,7 @@
 import { asSentence, noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import { MOST_QUEUED, planQueue, queueChanged } from '../../../core/queue.ts';
 import { taskOfRequest } from '../../../core/tasks/task-progress.ts';
-import type { Permission, PermissionOption } from '../../../core/turn/permission.ts';
+import type { AnsweredFrom, Permission, PermissionOption } from '../../../core/turn/permission.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Requeue, Requeued } from '../../../ports/store/turns.ts';
@@ -27,7 +27,8 @@ const CANCEL = `
   UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ?, replaced_by = ? WHERE no = ?`;
 const NOT_PENDING = 'UPDATE turns SET delivered = NULL WHERE no = ? AND delivered = 0';
 const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
-const ANSWER = "UPDATE permissions SET state = 'answered', option_id = ?, answered_by = ?, ended_at = ? WHERE no = ?";
+const ANSWER =
+  "UPDATE permissions SET state = 'answered', option_id = ?, answered_by = ?, answered_from = ?, ended_at = ? WHERE no = ?";
 
 /** The turn is read again when the conversation is locked: it may have begun or ended meanwhile. */
 export function* requestCancel(tx: LedgerTx, owner: string, id: string, by: string): Steps<Turn> {
@@ -46,37 +47,54 @@ export function* requestCancel(tx: LedgerTx, owner: string, id: string, by: stri
 }
 
 /** The first answer wins. So the permission is read again when the conversation is locked. */
-export function* answer(tx: LedgerTx, owner: string, id: string, optionId: string, by: string): Steps<Permission> {
+export function* answer(
+  tx: LedgerTx,
+  owner: string,
+  id: string,
+  optionId: string,
+  by: string,
+  from: AnsweredFrom | null = null,
+): Steps<Permission> {
   const { conv } = yield* permissionRow(owner, id);
   const ledger = yield* act(() => tx.ledgerByNo(conv));
   const { no, turn_no, turn, ...asked } = yield* permissionRow(owner, id);
   checkAnswer(asked, optionId);
-  if (ledger.row.worker === null) throw nobodyWaits();
-  yield* run(ANSWER, optionId, by, tx.now, no);
+  if (ledger.row.worker === null) throw nobodyWaits(turn);
+  yield* run(ANSWER, optionId, by, from, tx.now, no);
   yield* goOn(ledger, turn_no);
-  ledger.append('permission.answered', { no: turn_no, id: turn }, { id, optionId, by });
+  ledger.append('permission.answered', { no: turn_no, id: turn }, { id, optionId, by, ...(from && { from }) });
   yield* act(() => ledger.save());
   return permissionOf(yield* permissionRow(owner, id));
 }
 
 /** The first answer wins, and it is one of the options. */
-function checkAnswer(row: Pick<PermissionRow, 'state' | 'reason' | 'options'>, optionId: string): void {
-  if (row.state !== 'open') {
-    const what =
-      row.state === 'answered' ? 'was already answered' : `was ${row.state}: ${row.reason ?? 'its turn ended'}`;
-    throw new ThroughlineError('conflict', asSentence(`The permission ${what}`));
-  }
+function checkAnswer(row: AskedRow, optionId: string): void {
   const options: PermissionOption[] = JSON.parse(row.options);
+  if (row.state === 'answered') throw new ThroughlineError('conflict', asSentence(otherAnswer(row, options)));
+  if (row.state !== 'open') {
+    throw new ThroughlineError(
+      'conflict',
+      asSentence(`The permission was ${row.state}: ${row.reason ?? 'its turn ended'}`),
+    );
+  }
   if (options.some((option) => option.optionId === optionId)) return;
   throw new ThroughlineError('invalid', `There is no option "${optionId}".`, {
     hint: `Options: ${options.map((option) => option.optionId).join(', ')}.`,
   });
 }
 
+type AskedRow = Pick<PermissionRow, 'state' | 'reason' | 'options' | 'optionId' | 'answeredBy' | 'answeredFrom'>;
+
+function otherAnswer({ optionId, answeredBy, answeredFrom }: AskedRow, options: readonly PermissionOption[]): string {
+  const name = options.find((option) => option.optionId === optionId)?.name ?? optionId;
+  const where = answeredFrom === null ? '' : `, from the ${answeredFrom.replace('_', ' ')}`;
+  return `The permission was already answered: "${name}", by ${answeredBy}${where}`;
+}
+
 /** The holder of the lease reads the answer as an event; without a holder it is refused. */
-function nobodyWaits(): ThroughlineError {
+function nobodyWaits(turn: string): ThroughlineError {
   return new ThroughlineError('conflict', 'Nobody waits for the answer: the process that ran the turn has ended.', {
-    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry KEY" then sends the prompt again.',
+    hint: `The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry ${turn}" then sends the prompt again.`,
   });
 }
 

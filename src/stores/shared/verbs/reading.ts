@@ -6,6 +6,8 @@ import type { CheckedRange } from '../../../core/input/arguments.ts';
 import { sizeOf } from '../../../core/input/size.ts';
 import type { TurnOutline } from '../../../core/public/turn.ts';
 import type { UnknownPart } from '../../../core/restore/adopted.ts';
+import { givenIn } from '../../../core/restore/receipt.ts';
+import type { ReceiptRung } from '../../../core/restore/restore-settings.ts';
 import type { Session } from '../../../core/restore/session.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
@@ -52,6 +54,8 @@ const TURN_OUTLINE = `
   FROM turns`;
 const OUTLINE = `${TURN_OUTLINE} WHERE conv = ? AND n > ? ORDER BY n ${LIMIT}`;
 const OUTLINE_BEFORE = `${TURN_OUTLINE} WHERE conv = ? AND n < ? ORDER BY n DESC ${LIMIT}`;
+const GIVEN =
+  'SELECT turn, warm, body FROM receipts WHERE conv = ? AND turn >= ? AND turn <= ? ORDER BY turn, warm, attempt';
 const QUEUED = TURNS.replace('ORDER BY', "AND t.ended_at IS NULL AND t.state = 'queued' ORDER BY");
 const PENDING = `
   ${TURN} WHERE t.owner = ? AND t.delivered = 0 AND t.no > ? AND ${unindexed('c.owner')} = t.owner ORDER BY t.no ${LIMIT}`;
@@ -160,12 +164,30 @@ export function* turns(owner: string, id: string, range: CheckedRange): Steps<Tu
 }
 
 export function* outline(owner: string, id: string, range: CheckedRange): Steps<TurnOutline[]> {
-  type SentRow = Omit<OutlineRow, 'rung'> & { readonly sent: string | null };
+  type SentRow = Omit<OutlineRow, 'rung' | 'given'> & { readonly sent: string | null };
   const [text, from] = 'after' in range ? [OUTLINE, range.after] : [OUTLINE_BEFORE, range.before];
-  const rows = yield* each<SentRow>(text, yield* conversationNo(owner, id), from, Math.max(0, range.limit));
+  const no = yield* conversationNo(owner, id);
+  const rows = yield* each<SentRow>(text, no, from, Math.max(0, range.limit));
   // Parsed here: PostgreSQL refuses to read a field of JSON that contains a NUL.
-  const page = pageOf(rows, ({ sent, ...row }) => outlineOf({ ...row, rung: parsed<Sent>(sent)?.rung ?? null }));
-  return 'after' in range ? page : page.reverse();
+  const read = ({ sent, ...row }: SentRow) =>
+    outlineOf({ ...row, rung: parsed<Sent>(sent)?.rung ?? null, given: null });
+  const page = pageOf(rows, read);
+  const turns = 'after' in range ? page : page.reverse();
+  const [first, last] = [turns.at(0), turns.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const given = yield* givenTo(no, first.n, last.n);
+  return turns.map((turn) => ({ ...turn, given: given.get(turn.n) ?? null }));
+}
+
+/** How sessions were given their context for these turns. A warm-up is kept under the turn before. */
+function* givenTo(no: number, first: number, last: number): Steps<ReadonlyMap<number, ReceiptRung>> {
+  const rows = yield* all<{ turn: number; warm: number; body: string }>(GIVEN, no, first - 1, last);
+  const given = new Map<number, ReceiptRung>();
+  for (const { turn, warm, body } of rows) {
+    const rung = givenIn([JSON.parse(body)]);
+    if (rung !== null) given.set(warm > 0 ? turn + 1 : turn, rung);
+  }
+  return given;
 }
 
 export function* queued(owner: string, id: string, { after, limit }: { after: number; limit: number }): Steps<Turn[]> {

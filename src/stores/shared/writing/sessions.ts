@@ -14,7 +14,7 @@ const INSERT = `
     storage, omitted, unread, turns, usage, opened_at, used_at, used_seq)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, ?17, ?18, ?18, ?19)`;
 const CHANGE = `
-  UPDATE sessions SET watermark = ?, dropped = ?, omitted = ?, condensed_to = ?, position = ?, process = ?, memo = ?, mirrored = ?
+  UPDATE sessions SET watermark = ?, dropped = ?, omitted = ?, condensed_to = ?, position = ?, process = ?, memo = ?, mirrored = ?, context = ?
   WHERE no = ?`;
 // Only when it changes: on SQLite, naming the state rewrites the index of usable sessions.
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
@@ -80,9 +80,10 @@ export function* changeSession(
   ledger.writes(ref);
   const session = yield* found<SessionRow>(ledger, BY_REF, ref);
   const after = changedSession(session, change);
-  const { state, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored } = after;
+  const { state, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored, context } = after;
   if (change.mirror !== undefined) yield* addToMirror(ledger, session, change.mirror);
-  yield* run(CHANGE, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored, session.no);
+  const columns = [watermark, dropped, omitted, condensedTo, position, process, memo, mirrored, context];
+  yield* run(CHANGE, ...columns, session.no);
   if (state !== session.state) yield* runUnlessTaken(taken(session.id), CHANGE_STATE, state, session.no);
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
@@ -170,6 +171,7 @@ function changedSession(session: SessionRow, change: SessionChange) {
     position: change.position === undefined ? session.position : change.position,
     process: change.process === undefined ? session.process : change.process && JSON.stringify(change.process),
     memo: change.memo === undefined ? session.memo : change.memo,
+    context: change.context === undefined ? session.context : JSON.stringify(change.context),
     mirrored: mirror === undefined ? session.mirrored : mirror.from + mirror.bytes.byteLength,
   };
 }

@@ -32,6 +32,7 @@ const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND c.owner = p.owner AND p
 const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' AND p.no > ? ORDER BY p.no`;
 const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? AND p.no > ? ORDER BY p.no`;
 const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? AND p.no > ? ORDER BY p.no`;
+const PERMISSIONS_OF_TURNS = `${PERMISSION} WHERE t.conv = ? AND t.n BETWEEN ? AND ? AND p.no > ? ORDER BY p.no`;
 
 export function events(
   db: Database,
@@ -104,10 +105,14 @@ export function permissions(
 function permissionRows(
   db: Database,
   owner: string,
-  { conversation, turn, open }: PermissionFilter,
+  { conversation, turn, turns, open }: PermissionFilter,
   last: number,
 ): Iterable<PermissionRow> {
   if (turn !== undefined) return db.each(PERMISSIONS_OF_TURN, carryOut(db, turnRow(owner, turn)).no, last);
+  if (turns !== undefined && conversation !== undefined) {
+    const no = carryOut(db, conversationNo(owner, conversation));
+    return db.each(PERMISSIONS_OF_TURNS, no, turns.from, turns.to, last);
+  }
   if (open === true) return db.each(OPEN_PERMISSIONS, owner, last);
   if (conversation === undefined) return db.each(PERMISSIONS, owner, last);
   return db.each(PERMISSIONS_OF_CONVERSATION, carryOut(db, conversationNo(owner, conversation)), last);

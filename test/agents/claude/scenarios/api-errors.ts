@@ -86,7 +86,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
       const tl = await home.open();
       const { turn } = await tl.conversation('chat').send(prompt).accepted;
       const { state, attempt, failure } = await ended(tl.engine, turn);
-      expect({ state, attempt, code: failure?.code }).toEqual({ state: 'failed', attempt: 1, code: 'agent_failed' });
+      expect({ state, attempt, code: failure?.code }).toEqual({ state: 'failed', attempt: 1, code: 'signed_out' });
       expect(failure?.hint).toContain('ANTHROPIC_API_KEY');
     }
   });

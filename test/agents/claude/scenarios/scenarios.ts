@@ -7,6 +7,7 @@ import { cleanup } from './cleanup.ts';
 import { condensed } from './condensed.ts';
 import { contextKept } from './context-kept.ts';
 import { crashes } from './crashes.ts';
+import { fileChanges } from './file-changes.ts';
 import { foreignHands } from './foreign-hands.ts';
 import { fullDisk } from './full-disk.ts';
 import { inATurn } from './in-a-turn.ts';
@@ -22,6 +23,7 @@ type Scenarios = (adapter: ClaudeAdapter, claude: InstalledClaude) => void;
 /** Scenarios that depend on how an adapter runs Claude: its process, arguments, messages and permissions. */
 const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
   ['in a turn:', inATurn],
+  ['and files:', fileChanges],
   ['with MCP servers:', mcpServers],
 ];
 

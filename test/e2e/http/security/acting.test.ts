@@ -31,7 +31,7 @@ describe('a key with the scope "act-as"', () => {
     for (const owner of ['app:ann', 'app:bob', 'app:Ann', 'app:ä, b', 'app:a:b', `app:${'a'.repeat(508)}`]) {
       await as(caller, owner).ok('POST', '/conversations/chat/turns', { prompt: `of ${owner}` });
       expect(await as(caller, owner).ok('GET', '/me')).toMatchObject({
-        ...{ owner, by: `key ${id}`, owners: 'app:*', isOperator: false },
+        ...{ owner, by: `key ${id}`, owners: 'app:*', isOperator: false, command: null },
       });
       const { conversations } = await as(caller, owner).ok('GET', '/conversations');
       expect(conversations).toMatchObject([{ key: 'chat', owner }]);

@@ -204,6 +204,7 @@ describe('a sign-in link', () => {
       scopes: everything,
       owners: null,
       isOperator: true,
+      command: 'throughline',
       expiresAt: expect.any(Number),
     });
     expect(Math.abs(me.expiresAt - week)).toBeLessThan(60_000);

@@ -94,6 +94,10 @@ function withNotice(item: TurnItem, notice: Notice | null): TurnItem {
   return notice === item.notice ? item : { ...item, notice };
 }
 
+function answered(notice: Notice | null): Notice | null {
+  return notice?.kind === 'unanswered' ? null : notice;
+}
+
 /** A retry stays until something of an answer has come. */
 function noticeAfter(notice: Notice | null, update: Update): Notice | null {
   const retry = modelRetryIn(update);
@@ -185,7 +189,8 @@ function afterRestoring(item: TurnItem, event: ConversationEvent): TurnItem {
     case 'restore.progress':
     case 'restore.tried':
     case 'restore.receipt':
-      return { ...item, restoring: restoringAfter(item.restoring, event) };
+      // The answers of a replay are not shown, but it went on after them.
+      return { ...withNotice(item, answered(item.notice)), restoring: restoringAfter(item.restoring, event) };
     case 'session.locked':
       return { ...item, notice: { kind: 'locked', ms: event.payload.ms } };
     case 'session.opened':

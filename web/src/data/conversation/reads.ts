@@ -1,4 +1,4 @@
-import type { ConversationEvent, Engine, Restore, TurnRecord, TurnView } from 'throughline/client';
+import type { ConversationEvent, Engine, Restore, TurnOutline, TurnRecord, TurnView } from 'throughline/client';
 import { endingIn, itemOf, type TurnItem } from './model.ts';
 
 /** How many turns are read at once. */
@@ -53,6 +53,24 @@ export async function readEnd(engine: Engine, id: string): Promise<Read> {
 function itemsOf(turns: readonly TurnView[], records: readonly TurnRecord[]): TurnItem[] {
   const parts = new Map(records.map((record) => [record.n, record.parts]));
   return turns.map((turn) => itemOf(turn, parts.get(turn.n)));
+}
+
+const OUTLINE_PAGE = 1_000;
+
+/** Every turn after this one, without its texts. */
+export async function readOutline(engine: Engine, id: string, after: number): Promise<TurnOutline[]> {
+  const all: TurnOutline[] = [];
+  for (;;) {
+    const page = await engine.outline(id, { after: all.at(-1)?.n ?? after, limit: OUTLINE_PAGE });
+    all.push(...page);
+    if (page.length < OUTLINE_PAGE) return all;
+  }
+}
+
+/** The turns before the first one that may still change. */
+export function endedIn(turns: readonly TurnOutline[]): readonly TurnOutline[] {
+  const open = turns.findIndex(({ endedAt }) => endedAt === null);
+  return open < 0 ? turns : turns.slice(0, open);
 }
 
 /** Every event of a turn, oldest first. */

@@ -1,4 +1,4 @@
-import type { Conversation, ConversationEvent, Permission, Session, Turn } from 'throughline/client';
+import type { Conversation, ConversationEvent, Permission, Session, Turn, TurnOutline } from 'throughline/client';
 import { modelRetryIn } from '../../../../src/core/turn/update.ts';
 import {
   afterEvent,
@@ -22,6 +22,10 @@ export interface ConversationState extends Shared {
   /** By number. Missing: not loaded. */
   readonly turns: ReadonlyMap<number, TurnItem>;
   readonly sessions: readonly Session[];
+  /** Every turn without its texts; null: not read yet. Open turns in it may be behind `turns`. */
+  readonly outline: readonly TurnOutline[] | null;
+  /** Why the outline could not be read; null: it could. */
+  readonly outlineError: unknown;
   /** The questions that wait for an answer, oldest first. */
   readonly permissions: readonly Permission[];
   /** Its session was killed on this page, and no turn has started since. */
@@ -38,6 +42,8 @@ export const NOTHING: ConversationState = {
   last: 0,
   turns: new Map(),
   sessions: [],
+  outline: null,
+  outlineError: null,
   permissions: [],
   ...NOTHING_SHARED,
   isKilled: false,
@@ -47,6 +53,7 @@ export const NOTHING: ConversationState = {
 /** What has to be read again. */
 export interface Look {
   readonly turns: Set<string>;
+  outline: boolean;
   sessions: boolean;
   permissions: boolean;
   conversation: boolean;
@@ -63,7 +70,7 @@ export function afterEvents(
 ): { readonly change: Partial<ConversationState>; readonly look: Look; readonly early: ConversationEvent[] } {
   const turns = new Map(before.turns);
   const byId = new Map([...turns.values()].filter(isOpen).map((item) => [item.turn.id, item.turn.n]));
-  const look: Look = { turns: new Set(), sessions: false, permissions: false, conversation: false };
+  const look: Look = { turns: new Set(), outline: false, sessions: false, permissions: false, conversation: false };
   const grown = new Set<string>();
   const early: ConversationEvent[] = [];
   let shared: Shared = before;
@@ -72,6 +79,7 @@ export function afterEvents(
     const { turnId, kind } = event;
     if (kind === 'turn.queued' || kind === 'turn.ended' || kind === 'turn.sent') look.turns.add(turnId ?? '');
     if (kind.startsWith('session.') || kind === 'turn.ended') look.sessions = true;
+    if (kind === 'turn.ended' || kind === 'conversation.imported') look.outline = true;
     if (kind.startsWith('permission.')) look.permissions = true;
     if (kind.startsWith('conversation.') || kind === 'turn.ended') look.conversation = true;
     // A process continues the stranded conversation.

@@ -121,6 +121,11 @@ test('that the API of the model does not answer is shown until something of an a
   await expect.poll(notice).toMatchObject({ kind: 'unanswered', retry });
   see('turn.update', { update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Here.' } } });
   await expect.poll(notice).toBeNull();
+  // In a replay the answers are not shown, only that it goes on.
+  see('turn.update', { update: retryUpdate(retry) });
+  await expect.poll(notice).toMatchObject({ kind: 'unanswered', retry });
+  see('restore.progress', { rung: 'replay', done: 1, total: 3 });
+  await expect.poll(notice).toBeNull();
   store.close();
 });
 

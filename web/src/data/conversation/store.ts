@@ -3,14 +3,16 @@ import { createStore, type StoreApi } from 'zustand/vanilla';
 import type { Live } from '../../live/live.ts';
 import { Newest } from '../newest.ts';
 import { afterUpdate } from './announced.ts';
+import { Decisions } from './decisions.ts';
 import { afterEvent, isOpen, itemOf, LiveParts, type TurnItem, withReceipt } from './model.ts';
-import { PAGE, pageOf, readEnd, readEndingBefore, readEvents, readPage } from './reads.ts';
+import { endedIn, PAGE, pageOf, readEnd, readEndingBefore, readEvents, readOutline, readPage } from './reads.ts';
 import { afterEvents, type ConversationState, type Look, NOTHING } from './state.ts';
 
 /** Reads a conversation and keeps it current until it is closed. */
 export class ConversationStore {
   readonly id: string;
   readonly state: StoreApi<ConversationState> = createStore(() => NOTHING);
+  readonly decisions: Decisions;
   readonly #engine: Engine;
   readonly #live: Live;
   readonly #parts = new Map<string, LiveParts>();
@@ -31,6 +33,7 @@ export class ConversationStore {
   constructor(tl: ThroughlineClient, live: Live, id: string) {
     this.id = id;
     this.#engine = tl.engine;
+    this.decisions = new Decisions(tl.engine, id);
     this.#live = live;
   }
 
@@ -54,6 +57,8 @@ export class ConversationStore {
       if (this.#closed) return;
       this.state.setState({ conversation, lastSeq: from.lastSeq, phase: 'ready' });
       this.#follow(from);
+      // The line, the outline and the usage need it. Nothing that is read waits for it.
+      void this.readOutline();
     } catch (error) {
       if (!this.#closed) this.state.setState({ phase: 'failed', error });
     }
@@ -170,7 +175,7 @@ export class ConversationStore {
       if (state !== 'open' || this.#unread === null) return;
       const { turns } = this.#unread;
       this.#unread = null;
-      this.#look({ turns, sessions: true, permissions: true, conversation: true });
+      this.#look({ turns, outline: true, sessions: true, permissions: true, conversation: true });
     });
     const stopFollowing = this.#live.follow(
       this.id,
@@ -200,6 +205,7 @@ export class ConversationStore {
     const { change, look, early } = afterEvents(this.state.getState(), events, (turnId) => this.#partsOf(turnId));
     for (const event of early) this.#early.set(event.turnId ?? '', [...this.#earlyOf(event.turnId), event]);
     this.state.setState(change);
+    this.decisions.onEvents(events);
     this.#look(look);
   }
 
@@ -221,6 +227,7 @@ export class ConversationStore {
   /** Reads what events only refer to. */
   #look(what: Look): void {
     const looks = [...what.turns].map((id) => this.#readTurn(id));
+    if (what.outline) looks.push(this.readOutline());
     if (what.sessions) looks.push(this.#readSessions());
     if (what.permissions) looks.push(this.#readPermissions());
     if (what.conversation) looks.push(this.readConversation());
@@ -252,6 +259,18 @@ export class ConversationStore {
     const read = this.#engine.permissions({ conversation: this.id, open: true });
     const permissions = await this.#newest.of('permissions', read);
     if (permissions !== null) this.state.setState({ permissions });
+  }
+
+  /** Reads the turns without their texts, again from the first one that may have changed. */
+  async readOutline(): Promise<void> {
+    const known = endedIn(this.state.getState().outline ?? []);
+    try {
+      const rest = await this.#newest.of('outline', readOutline(this.#engine, this.id, known.at(-1)?.n ?? 0));
+      if (rest !== null && !this.#closed) this.state.setState({ outline: [...known, ...rest], outlineError: null });
+    } catch (error) {
+      // The next turn that ends tries again.
+      if (!this.#closed) this.state.setState({ outlineError: error });
+    }
   }
 
   async readConversation(): Promise<void> {

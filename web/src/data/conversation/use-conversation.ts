@@ -1,5 +1,5 @@
 import { createContext, useContext, useEffect, useMemo, useState } from 'react';
-import type { ThroughlineClient } from 'throughline/client';
+import type { Permission, ThroughlineClient } from 'throughline/client';
 import { useStore } from 'zustand';
 import type { Live } from '../../live/live.ts';
 import { useList } from '../list.ts';
@@ -74,4 +74,13 @@ export function useConversation<T>(select: (state: ConversationState) => T): T {
 
 export function useTurn(n: number): TurnItem | undefined {
   return useConversation(({ turns }) => turns.get(n));
+}
+
+const NONE: readonly Permission[] = [];
+
+/** The questions of a turn that have ended, oldest first. */
+export function useDecisions({ id, n }: { readonly id: string; readonly n: number }): readonly Permission[] {
+  const { decisions } = useConversationStore();
+  useEffect(() => decisions.load(n), [decisions, n]);
+  return useStore(decisions.state, (byTurn) => byTurn.get(id) ?? NONE);
 }

@@ -2,12 +2,15 @@ import { useMemo } from 'react';
 import type { Conversation, Engine, Erased, QueueTurn, Receipt, ThroughlineClient, Turn } from 'throughline/client';
 import type { ChainCheck } from '../../../../src/core/event.ts';
 import { forgetDraft, NEW, putDraft } from '../drafts/draft.ts';
+import { arrange } from '../list.ts';
 import { useClient } from '../session.ts';
 import { useConversationStore } from './use-conversation.ts';
 
 /** The actions on the open conversation. Each throws the error of the server. */
 export interface Verbs {
   rename(title: string): Promise<void>;
+  /** Pins it, puts it away, or undoes this. */
+  arrange(change: Parameters<typeof arrange>[2]): Promise<void>;
   /** Ends the processes of its live sessions. Returns how many there were. */
   kill(): Promise<number>;
   cancel(turn: string): Promise<void>;
@@ -35,11 +38,15 @@ export function useVerbs(): Verbs {
   return useMemo(() => verbsOf(tl, store), [tl, store]);
 }
 
-function verbsOf({ engine }: ThroughlineClient, store: ReturnType<typeof useConversationStore>): Verbs {
+function verbsOf(tl: ThroughlineClient, store: ReturnType<typeof useConversationStore>): Verbs {
+  const { engine } = tl;
   const { id } = store;
   return {
     async rename(title) {
       await engine.rename(id, title);
+    },
+    async arrange(change) {
+      await arrange(tl, id, change);
     },
     kill: () => store.kill(),
     async cancel(turn) {

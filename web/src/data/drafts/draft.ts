@@ -1,8 +1,9 @@
 import type { Prompt, ThroughlineClient } from 'throughline/client';
 import { useStore } from 'zustand';
 import { createStore, type StoreApi } from 'zustand/vanilla';
+import { describeError } from '../errors.ts';
 import { readPreference, watchPreference, writePreference } from '../preferences.ts';
-import { useSession } from '../session.ts';
+import { checkSignIn, useSession } from '../session.ts';
 import { afterSending, type NextTurn, submitOptions } from './choices.ts';
 import { type Attachment, attachmentsIn, promptOf, tooMuch, wordsIn } from './prompt.ts';
 
@@ -127,6 +128,8 @@ export async function sendDraft(
     accepted(id, text, attachments);
     return submitted;
   } catch (error) {
+    // If the sign-in has ended, the page says how to sign in again. The draft stays.
+    if (describeError(error).code === 'refused') void checkSignIn();
     draft.setState({ isSending: false, error });
     return null;
   }

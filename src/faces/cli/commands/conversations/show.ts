@@ -164,7 +164,7 @@ function showTurn(turn: TurnView, { parts, denied, verbose }: Shown, output: Out
     if (part.type === 'tool') showTool(part, verbose, output);
   }
   for (const { title, reason } of denied.get(turn.id) ?? [])
-    output.line(styled('yellow', oneLine(`denied: ${title} (${reason})`)));
+    output.line(styled('yellow', oneLine(`denied: ${title} (${reason})`, 'code')));
   if (turn.recovered) output.line(styled('dim', RECOVERED));
   if (turn.failure) output.line(styled('red', `${turn.failure.code}: ${turn.failure.message}`));
 }

@@ -96,9 +96,10 @@ function show(
     return;
   }
   const which = process === undefined ? subject : `${subject} (${process})`;
-  output.line(styled('bold', oneLine(which)), `: ${oneLine(problem)}`);
+  const said = (text: string) => output.runnable(oneLine(text));
+  output.line(styled('bold', oneLine(which)), `: ${said(problem)}`);
   const done = repairedBy === '--fix' ? 'repaired' : 'done'; // acknowledging a loss repairs nothing
-  if (failure === null) output.line(styled('green', `  ${done}: ${oneLine(remedy ?? '')}`));
-  else if (asked) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
-  else if (remedy !== null) output.line(styled('dim', `  ${repairedBy}: ${oneLine(remedy)}`));
+  if (failure === null) output.line(styled('green', `  ${done}: ${said(remedy ?? '')}`));
+  else if (asked) output.line(styled('red', `  not repaired: ${said(failure)}`));
+  else if (remedy !== null) output.line(styled('dim', `  ${repairedBy}: ${said(remedy)}`));
 }

@@ -60,7 +60,8 @@ async function serve(flags: ServeFlags, { parts, output, options, waits }: Cli):
   const parent = flags.endWithParent ? endOfParent() : null;
   const reach = { host, port, publicUrl, trustProxy, allowOrigins: allowOrigin };
   output.waitFor(waits);
-  const serving = await parts.serve({ ...options, ...reach, logLevel, demo });
+  const command = output.command('').trimEnd();
+  const serving = await parts.serve({ ...options, ...reach, logLevel, demo, command });
   const stopped = new Promise<void>((resolve) => {
     onStopSignals({ cancel: resolve, kill: () => process.exit(EXIT.cancelled), terminate: resolve });
     void parent?.then(resolve);

@@ -76,7 +76,8 @@ function lineOf({ kind, payload }: PublicTaskEvent): string | null {
       const { purpose, iteration, outcome, usage, lockWaits, denied } = payload;
       const who = purpose === 'gate' ? `judge's turn ${iteration}` : `turn ${iteration}`;
       const waits = lockWaits.count > 0 ? `, waited ${lockWaits.count} times for its session` : '';
-      const asked = denied.length > 0 ? `, denied: ${denied.map(({ title }) => `"${oneLine(title)}"`).join(', ')}` : '';
+      const asked =
+        denied.length > 0 ? `, denied: ${denied.map(({ title }) => `"${oneLine(title, 'code')}"`).join(', ')}` : '';
       return `${who} ${outcome} (${usageLine(usage)}${waits})${asked}`;
     }
     case 'task.gated':

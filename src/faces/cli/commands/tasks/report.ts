@@ -7,7 +7,7 @@ import { TASK_STATES, type TaskState } from '../../../../core/tasks/task.ts';
 import { type TaskReport, type TaskTotals, totalsOf } from '../../../../core/tasks/task-report.ts';
 import { type Cli, subcommand } from '../../cli.ts';
 import { turns, usageLine } from '../../lines.ts';
-import { stripControls } from '../../terminal-text.ts';
+import { codeText, stripControls } from '../../terminal-text.ts';
 import { allTasks, nameOf } from './tasks.ts';
 
 export function defineReport(task: Command, cli: Cli): void {
@@ -150,7 +150,7 @@ function tables(report: TaskReport): string[] {
       'Denied',
       ['turn', 'for', 'question', 'why'],
       report.turns.flatMap(({ round, iteration, purpose, denied }) =>
-        denied.map(({ title, reason }) => [`${round}.${iteration}`, purpose, title, reason]),
+        denied.map(({ title, reason }) => [`${round}.${iteration}`, purpose, codeText(title), reason]),
       ),
     ),
     ...table(

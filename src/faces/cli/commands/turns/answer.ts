@@ -21,7 +21,7 @@ async function answer(id: string, word: string, { output, withEngine }: Cli): Pr
     const { options } = await engine.permission(id);
     const chosen = chooseOption(options, word);
     if (chosen === null) throw noSuchOption(options, word);
-    const answered = await engine.answer(id, chosen.optionId);
+    const answered = await engine.answer(id, chosen.optionId, { from: 'command_line' });
     if (output.json) output.value(answered);
     else output.note(`answered: ${chosen.name}`);
   });

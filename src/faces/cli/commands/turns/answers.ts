@@ -1,9 +1,10 @@
 import { isatty } from 'node:tty';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { warningOf } from '../../../../core/input/warning.ts';
 import { allowOption, denyOption, meaningOf, type PermissionOption } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Output } from '../../output.ts';
-import { codeText } from '../../terminal-text.ts';
+import { codeText, oneLine } from '../../terminal-text.ts';
 
 /** How people answer an agent's questions. */
 
@@ -66,7 +67,9 @@ export async function askPermission(
   signal.addEventListener('abort', stop, { once: true });
   try {
     output.ask(`The agent asks: ${questionText(title)}`);
-    const choices = options.map(({ name }, index) => `${index + 1} ${codeText(name)}`).join('   ');
+    const warning = warningOf([title]);
+    if (warning !== null) output.ask(`  ! ${warning}`);
+    const choices = options.map(({ name }, index) => `${index + 1} ${oneLine(name, 'code')}`).join('   ');
     output.ask(`  ${choices}   (or allow, deny)`);
     if (signal.aborted) return null;
     for await (const line of lines) {

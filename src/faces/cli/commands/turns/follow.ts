@@ -141,7 +141,7 @@ const WORDS: { readonly [K in PublicEventKind]: (payload: PublicEventPayloads[K]
     `${sandboxName(sandbox)} set up: ${steps.map(({ name, code }) => (code === 0 ? name : `${name} failed`)).join(', ')}`,
   'sandbox.rested': ({ reason, ...sandbox }) => `${sandboxName(sandbox)} put to rest: ${reason}`,
   'sandbox.destroyed': ({ reason, ...sandbox }) => `${sandboxName(sandbox)} removed: ${reason}`,
-  'permission.asked': ({ permissionId, title }) => `asks for permission: ${title} (${permissionId})`,
+  'permission.asked': ({ permissionId, title }) => `asks for permission: ${oneLine(title, 'code')} (${permissionId})`,
   'permission.answered': ({ optionId, by }) => `answered ${optionId}, by ${by}`,
   'permission.denied': ({ reason }) => `denied: ${reason}`,
   'permission.withdrawn': ({ reason }) => `question withdrawn: ${reason}`,
@@ -169,5 +169,6 @@ function updateWords(update: Update): string {
   const printed = printedText(update) ?? '';
   if (printed !== '') return `prints: ${printed}`;
   const { title, status } = update as { title?: unknown; status?: unknown };
-  return [update.sessionUpdate, title, status].filter((word) => typeof word === 'string').join(' ');
+  const tool = typeof title === 'string' ? oneLine(title, 'code') : null;
+  return [update.sessionUpdate, tool, status].filter((word) => typeof word === 'string').join(' ');
 }

@@ -1,4 +1,5 @@
 import { hasCode } from '../../../../core/errors.ts';
+import { warningOf } from '../../../../core/input/warning.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import { type Denial, howToAllow } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
@@ -6,6 +7,7 @@ import type { Engine } from '../../../../ports/engine.ts';
 import type { Handlers } from '../../events.ts';
 import { handle } from '../../events.ts';
 import type { Output } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
 import { askPermission, atTerminal, optionList, questionText } from './answers.ts';
 
 /**
@@ -61,7 +63,9 @@ export class PermissionClerk {
     if (this.#mode === 'deny') this.#output.note(`permission asked: ${questionText(title)}`);
     else if (atTerminal(this.#output)) this.#askHere(question);
     else {
-      const known = `${optionList(options)}, or allow, deny`;
+      const known = `${oneLine(optionList(options), 'code')}, or allow, deny`;
+      const warning = warningOf([title]);
+      if (warning !== null) this.#output.ask(warning);
       this.#output.ask(
         `Waiting for an answer: ${questionText(title)}. Answer with "throughline answer ${permissionId} OPTION": ${known}.`,
       );
@@ -79,7 +83,8 @@ export class PermissionClerk {
   async #ask(question: PublicEventPayloads['permission.asked'], signal: AbortSignal): Promise<void> {
     const optionId = await askPermission(question, { output: this.#output, input: process.stdin, signal });
     process.stdin.pause();
-    if (optionId !== null && !signal.aborted) await this.#engine.answer(question.permissionId, optionId);
+    if (optionId !== null && !signal.aborted)
+      await this.#engine.answer(question.permissionId, optionId, { from: 'command_line' });
   }
 
   /** `conflict`: somebody else answered first, and the event of that answer says so. */

@@ -25,7 +25,7 @@ async function permissions(key: string | undefined, all: boolean, { output, look
     const show = ({ id, title, options, state, optionId, reason }: PublicPermission) => {
       const more = optionId ?? reason;
       const answer = state === 'open' ? optionList(options) : `${state}${more ? ` (${more})` : ''}`;
-      output.line(styled('bold', id), `  ${oneLine(title, 'code')}: ${oneLine(answer)}`);
+      output.line(styled('bold', id), `  ${oneLine(title, 'code')}: ${oneLine(answer, 'code')}`);
     };
     await output.each(found, show, all ? 'There are no questions.' : 'No question waits for an answer.');
   });
