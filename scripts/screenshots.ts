@@ -160,7 +160,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   options: {
     path: () => '/new',
     shows: text('New conversation'),
-    act: press(/^Options/, (page) => page.getByText('Options for the next prompt')),
+    act: press('More', (page) => page.getByRole('region', { name: 'More' })),
   },
   told: {
     path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`,

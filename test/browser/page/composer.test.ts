@@ -408,6 +408,27 @@ server.test(
   },
 );
 
+server.test(
+  'at 400 % zoom the queue folds into one line',
+  async ({ open }) => {
+    const conversation = await newConversation();
+    const held = heldTurn();
+    await conversation.send(held.prompt).accepted;
+    for (const word of ['one', 'two', 'three']) await conversation.send(`/say ${word}`).accepted;
+    const page = await open(`/c/${(await conversation.get()).id}`);
+    const queue = page.getByRole('region', { name: 'Queued prompts' });
+    const fold = queue.getByRole('button', { name: '3 prompts wait' });
+    await fold.waitFor();
+    expect(await queuedPrompts(page).count()).toBe(0);
+    expect((await queue.boundingBox())?.height).toBeLessThan(40);
+    await fold.click();
+    expect(await queuedPrompts(page).count()).toBe(3);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    await held.go();
+  },
+  { viewport: { width: 360, height: 225 } },
+);
+
 server.test('a dialog that closes gives the focus to the composer', async ({ open }) => {
   const conversation = await newConversation();
   await conversation.ask('Hello');

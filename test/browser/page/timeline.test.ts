@@ -208,7 +208,10 @@ server.test(
       `/await ${wheel}\n/stream 90 5\n/say  Back by the wheel.\n/await ${end}`,
     ].join('\n');
     const answer = tl.conversation('following').send(prompt);
-    await expect.poll(() => turn(page, 31).textContent()).toMatch(/Answering/);
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^Writing$/ })
+      .waitFor();
     const words = () => turn(page, 31).locator('.prose').last().textContent();
     await expect.poll(words).toContain('chunk 90');
     await expect.poll(() => pixelsBelow(page)).toBeLessThan(50);

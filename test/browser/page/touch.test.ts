@@ -85,9 +85,12 @@ function layoutProblems(page: Page): Promise<string[]> {
       element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
     const isInSentence = ({ parentNode }: Element) =>
       [...(parentNode?.childNodes ?? [])].some((node) => node instanceof Text && node.data.trim() !== '');
-    /** The label of a checkbox is tapped as well. */
+    /** The label of a checkbox or a radio button is tapped as well. */
     const boxOf = (element: Element) =>
-      ((element.matches('[type=checkbox]') && element.closest('label')) || element).getBoundingClientRect();
+      (
+        (element.matches('[type=checkbox], [type=radio]') && element.closest('label')) ||
+        element
+      ).getBoundingClientRect();
     const ROUNDING = 0.1;
     const tooSmall = [...document.querySelectorAll(`${targets}, input:not([type=hidden])`)].flatMap((element) => {
       const { width, height } = boxOf(element);

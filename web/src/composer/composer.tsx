@@ -29,7 +29,7 @@ export function Composer() {
   const driver = useConversation(({ conversation }) => conversation?.driver ?? 'worker');
   const mayWrite = driver === 'worker' && may;
   return (
-    <div className="shrink-0 pb-[max(14px,env(safe-area-inset-bottom))]">
+    <div className="shrink-0 pb-[max(14px,env(safe-area-inset-bottom))] [@media(max-height:300px)]:max-h-[45dvh] [@media(max-height:300px)]:overflow-y-auto">
       <div className="mx-auto max-w-[50rem] px-6 max-md:px-2">
         <QuestionHint />
         <Plan />
@@ -68,7 +68,8 @@ const FOCUS: readonly Action[] = [
 ];
 
 function Writing() {
-  const { id } = useConversationStore();
+  const store = useConversationStore();
+  const { id } = store;
   const { text, attachments, next, isSending, error } = useDraft(id);
   const { running, queued } = useOpenTurns();
   const agent = useCurrentAgent();
@@ -111,14 +112,13 @@ function Writing() {
               }}
               onMeaning={onMeaning}
               onFiles={(files) => void attach(id, files)}
-              onFocus={warmUp}
+              onFocus={() => {
+                warmUp();
+                store.readAnnounced();
+              }}
             />
             <AttachButton of={id} />
-            <div className={BAR}>
-              <Pickers agent={agent} />
-              <Standing warmth={warmth} isSending={isSending} isStopAsked={isStopAsked} />
-              <LossNote />
-            </div>
+            <Bar agent={agent} warmth={warmth} isSending={isSending} isStopAsked={isStopAsked} />
             <SendButtons of={id} isRunning={running !== null} onSend={send} onStop={() => stop(true)} />
           </div>
           {error !== null && <Unsent error={error} />}
@@ -144,6 +144,22 @@ function Unsent({ error }: { error: unknown }) {
   );
 }
 
+function Bar({ agent, ...standing }: StandingProps & { agent: string | null }) {
+  return (
+    <div className={BAR}>
+      <Pickers agent={agent} />
+      <Standing {...standing} />
+      <LossNote />
+    </div>
+  );
+}
+
+interface StandingProps {
+  readonly warmth: Warmth;
+  readonly isSending: boolean;
+  readonly isStopAsked: boolean;
+}
+
 /** Who answers the next prompt, and how. `agent`: who answers it if none is chosen. */
 function Pickers({ agent }: { agent: string | null }) {
   const store = useConversationStore();
@@ -167,7 +183,7 @@ function Pickers({ agent }: { agent: string | null }) {
 }
 
 /** What happens to the session and the draft, in few words. */
-function Standing({ warmth, isSending, isStopAsked }: { warmth: Warmth; isSending: boolean; isStopAsked: boolean }) {
+function Standing({ warmth, isSending, isStopAsked }: StandingProps) {
   const waitsSince = useConversation(({ permissions }) => permissions.at(0)?.askedAt ?? null);
   const [words, title] = isStopAsked
     ? ['Press Esc again to stop the turn', undefined]

@@ -30,7 +30,7 @@ export interface FieldProps {
 }
 
 const FIELD =
-  'block max-h-[40dvh] w-full resize-none bg-transparent px-3.5 pt-2.5 pb-1 text-said outline-none [grid-area:field] field-sizing-content placeholder:text-faint pointer-coarse:min-h-11 max-md:px-2 max-md:py-2.5 md:px-2';
+  'block max-h-[40dvh] w-full resize-none bg-transparent px-3.5 pt-2.5 pb-1 text-said outline-none [grid-area:field] field-sizing-content placeholder:text-faint pointer-coarse:min-h-11 max-md:px-2 max-md:py-2.5 max-md:placeholder-shown:overflow-hidden max-md:placeholder-shown:whitespace-nowrap md:px-2';
 
 /** The field of the prompt. It grows with its text. */
 export function Field(props: FieldProps) {

@@ -17,20 +17,16 @@ interface ModePickerProps {
 
 /**
  * What the agent may do without asking. A mode may allow it to act without asking, so choosing one needs `approve`; removing one does not.
- * Nothing is shown for an agent that is not known to have modes.
  */
 export function ModePicker({ next, agent, announced, mode, onNext, onOpen }: ModePickerProps) {
   const mayApprove = useMay('approve');
   const { values, current } = modesOf(announced);
   const used = next.mode ?? (next.agent === undefined ? (mode ?? current) : null);
-  const isKnown = values.length > 0 || used !== null;
-  if (!isKnown || (!mayApprove && next.mode === undefined)) return null;
+  if (!mayApprove && next.mode === undefined) return null;
   const label = (
     <>
       <Hand size={14} className="shrink-0" aria-hidden />
-      <span className="truncate">
-        {used === null ? 'As the agent does' : modeWords(next.agent ?? agent, used, values)}
-      </span>
+      <span className="truncate">{used === null ? 'Its default' : modeWords(next.agent ?? agent, used, values)}</span>
     </>
   );
   return (

@@ -70,7 +70,7 @@ function FindField({ words, onWords, onEnter }: FindFieldProps) {
         placeholder="Name or path"
         value={words}
         autoComplete="off"
-        className="min-w-0 self-stretch bg-transparent outline-none placeholder:text-faint"
+        className="min-w-0 self-stretch bg-transparent pointer-coarse:min-h-11 outline-none placeholder:text-faint"
         onChange={({ target }) => onWords(target.value)}
         onKeyDown={onKey}
       />

@@ -110,7 +110,7 @@ function TurnButtons(props: Controls) {
           onClick={() => !props.isBusy && run()}
           className={clsx(
             keys !== undefined &&
-              'opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 pointer-coarse:opacity-100',
+              'opacity-0 disabled:opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 group-focus-within/row:disabled:opacity-45 group-hover/row:disabled:opacity-45 pointer-coarse:opacity-100',
           )}
         >
           <Icon size={14} />
