@@ -60,7 +60,7 @@ server.test('a late response does not bring back a turn and a question that have
   await waitForRender(page);
   expect(await page.getByRole('region', { name: /^Permission: / }).count()).toBe(0);
   expect(await page.getByRole('region', { name: 'Queued prompts' }).count()).toBe(0);
-  await page.locator('main header').getByText('Idle').waitFor();
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
 });
 
 server.test('a late list of conversations does not show a question that has ended', async ({ open }) => {

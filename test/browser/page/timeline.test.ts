@@ -106,7 +106,7 @@ server.test(
     await writeFile(releaseFile, '');
     await result;
     await page.getByRole('button', { name: 'Send' }).waitFor();
-    await page.locator('main header').first().getByText('Idle').waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     expect(await recordedFrames(page)).toMatchObject({ moved: 0, replaced: 0, blank: 0, selections: [selected] });
   },
   { slowdown: 4 },
@@ -162,7 +162,7 @@ server.test(
     await expect.poll(() => answer.locator('code .hljs-keyword').count()).toBe(3);
     await writeFile(end, '');
     await page.getByRole('button', { name: 'Send' }).waitFor();
-    await page.locator('main header').first().getByText('Idle').waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     expect(await selected()).toBe('Words after');
   },
 );
@@ -600,7 +600,7 @@ server.test('while the API of the model does not answer, the turn says so until 
   await page.getByText('Here it is.', { exact: true }).waitFor();
   await notice.waitFor({ state: 'detached' });
   await writeFile(end, '');
-  await page.locator('main header').first().getByText('Idle').waitFor();
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
 });
 
 server.test('an address of a turn that is not there says so, and leads to the last one', async ({ open }) => {
