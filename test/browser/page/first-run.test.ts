@@ -20,7 +20,10 @@ server.test(
     await page.waitForURL(/\/c\/[\w-]+\/seam\/2$/);
     const steps = page.getByRole('region', { name: 'First steps' });
     await steps.getByText('An agent forgets everything when its session is gone.').waitFor();
-    await page.getByText(/resumed by the agent/).waitFor();
+    await page
+      .getByText(/It reopened its own session/)
+      .first()
+      .waitFor();
     await axe(page);
     const stepsDone = () => steps.getByText('done', { exact: true }).count();
     expect(await stepsDone()).toBe(0);
@@ -58,7 +61,7 @@ server.test(
     await steps.waitFor({ state: 'detached' });
     await page.reload();
     await page
-      .getByText(/resumed by the agent/)
+      .getByText(/It reopened its own session/)
       .first()
       .waitFor();
     expect(await steps.count()).toBe(0);

@@ -82,13 +82,12 @@ function store(): void {
     await home.ok('send', 'notes', 'The codeword is osprey');
     // Undoes the last migration, so that the tables are those of the previous version.
     const downgrade = [
-      'DROP INDEX conversations_recent; CREATE INDEX conversations_listed ON conversations (owner, updated_at DESC)',
-      'ALTER TABLE events ADD CONSTRAINT events_conv_fkey CHECK (true), ADD CONSTRAINT events_turn_fkey CHECK (true)',
-      'ALTER TABLE records ADD CONSTRAINT records_turn_fkey CHECK (true), ADD CONSTRAINT records_conv_fkey CHECK (true)',
-      'ALTER TABLE words ADD CONSTRAINT words_turn_fkey CHECK (true)',
-      'ALTER TABLE receipts ADD CONSTRAINT receipts_conv_fkey CHECK (true)',
+      'DROP INDEX conversations_put_away',
+      'ALTER TABLE conversations DROP COLUMN pinned, DROP COLUMN put_away, DROP COLUMN project',
+      'ALTER TABLE sessions DROP COLUMN context',
+      'ALTER TABLE permissions DROP COLUMN answered_from',
     ];
-    await postgres().query([...downgrade, 'UPDATE schema_version SET version = 2'].join('; '), [], name);
+    await postgres().query([...downgrade, 'UPDATE schema_version SET version = 3'].join('; '), [], name);
     const version = async () => (await postgres().query('SELECT version FROM schema_version', [], name))[0]?.version;
     const readingCommands = [
       ['list'],
@@ -102,12 +101,12 @@ function store(): void {
       const { code, stderr } = await home.run(...args);
       expect({ args, code, stderr }).toMatchObject({
         code: expect.toSatisfy((one) => one > 0),
-        stderr: expect.stringMatching(/schema 2 of an older Throughline[\s\S]*throughline serve/),
+        stderr: expect.stringMatching(/schema 3 of an older Throughline[\s\S]*throughline serve/),
       });
     }
-    expect(await version()).toBe(2);
-    await home.ok('send', 'notes', 'hello');
     expect(await version()).toBe(3);
+    await home.ok('send', 'notes', 'hello');
+    expect(await version()).toBe(4);
     expect(await home.ok('list')).toContain('notes');
   });
 

@@ -23,7 +23,7 @@ export const putAway = {
       about:
         'Lists leave out a conversation that was put away. Nothing else changes: it can be read, searched and continued as before, and its ' +
         'next prompt brings it back. ("throughline archive" is something else: it exports a conversation and erases it.)',
-      examples: ['throughline put-away notes', 'throughline put-away notes --undo', 'throughline list --put-away'],
+      examples: ['throughline put-away notes', 'throughline put-away notes --undo'],
     }),
 };
 
