@@ -347,7 +347,7 @@ server.test('Escape cancels the running turn only when it is pressed twice', asy
     })
     .toBe(true);
   await expect.poll(async () => (await conversation.turns())[0]?.state).toBe('cancelled');
-  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
 });
 
 server.test(
@@ -375,7 +375,7 @@ server.test(
     await plan.getByRole('button').click();
     await plan.getByText('· Step 2').waitFor();
     await second.go();
-    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
 
     const commands = [
       { name: 'review', description: 'Looks at the change.', input: { hint: 'what to look at' } },
@@ -658,69 +658,72 @@ server.test(
   },
 );
 
-server.test('a model, a mode and an option can be chosen from those that the agent has announced', async ({ open }) => {
-  const conversation = await newConversation();
-  const updates = [
-    {
-      sessionUpdate: 'config_option_update',
-      configOptions: [
-        {
-          ...{ id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'small' },
-          options: [
-            { value: 'small', name: 'Small' },
-            { value: 'large', name: 'Large' },
-          ],
-        },
-        { id: 'web', name: 'Web search', type: 'boolean', currentValue: false },
-      ],
-    },
-    {
-      ...{ sessionUpdate: 'current_mode_update', currentModeId: 'code' },
-      availableModes: [
-        { id: 'code', name: 'Code' },
-        { id: 'plan', name: 'Plan' },
-      ],
-    },
-  ];
-  await conversation.ask(updates.map((update) => `/update ${JSON.stringify(update)}`).join('\n'));
-  const page = await open(`/c/${(await conversation.get()).id}`);
-  const options = page.getByRole('button', { name: /^Options for the next prompt/ });
-  const choice = (name: string) => page.getByRole('combobox', { name, exact: true });
-  const offered = (label: string) =>
-    choice(label).evaluate((input) => {
-      const { list } = input as HTMLInputElement;
-      return [...(list?.options ?? [])].map(({ value }) => value);
-    });
-  const chooser = page.getByRole('button', { name: /^Agent and model/ });
-  await chooser.click();
-  // The placeholder is the current value, and the list has all values.
-  await expect.poll(() => choice('Model').getAttribute('placeholder')).toBe('small');
-  expect(await offered('Model')).toEqual(['small', 'large']);
-  await choice('Model').fill('large');
-  await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Mode: Code' }).click();
-  expect(await offered('Mode')).toEqual(['code', 'plan']);
-  await choice('Mode').fill('plan');
-  await page.keyboard.press('Escape');
-  await options.click();
-  await choice('Web search').selectOption('on');
-  await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Agent and model: scripted large' }).waitFor();
-  await page.getByRole('button', { name: 'Mode: Plan' }).waitFor();
-  await page.getByRole('button', { name: 'Options for the next prompt: web: true' }).waitFor();
-  await sendPrompt(page, '/say Chosen.');
-  await expect.poll(async () => (await conversation.turns()).length).toBe(2);
-  expect((await conversation.turns())[1]?.options).toMatchObject({
-    model: 'large',
-    mode: 'plan',
-    config: { web: true },
-  });
-  // A new conversation offers the same values, and none is chosen.
-  await page.goto(`${server.url}/new`);
-  await page.getByRole('button', { name: 'Model: Its default' }).click();
-  await expect.poll(() => offered('Model')).toEqual(['small', 'large']);
-  expect(await choice('Model').inputValue()).toBe('');
-});
+server.test(
+  'a model, a mode and an option can be chosen from those that the agent has announced',
+  async ({ open, allow }) => {
+    allow(/status of 422/);
+    const conversation = await newConversation();
+    const updates = [
+      {
+        sessionUpdate: 'config_option_update',
+        configOptions: [
+          {
+            ...{ id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'small' },
+            options: [
+              { value: 'small', name: 'Small' },
+              { value: 'large', name: 'Large' },
+            ],
+          },
+          { id: 'web', name: 'Web search', type: 'boolean', currentValue: false },
+        ],
+      },
+      {
+        ...{ sessionUpdate: 'current_mode_update', currentModeId: 'code' },
+        availableModes: [
+          { id: 'code', name: 'Code' },
+          { id: 'plan', name: 'Plan' },
+        ],
+      },
+    ];
+    await conversation.ask(updates.map((update) => `/update ${JSON.stringify(update)}`).join('\n'));
+    const page = await open(`/c/${(await conversation.get()).id}`);
+    const options = page.getByRole('button', { name: /^Options for the next prompt/ });
+    const choice = (name: string) => page.getByRole('combobox', { name, exact: true });
+    const offered = (label: string) =>
+      choice(label).evaluate((input) => {
+        const { list } = input as HTMLInputElement;
+        return [...(list?.options ?? [])].map(({ value }) => value);
+      });
+    const chooser = page.getByRole('button', { name: /^Agent and model/ });
+    await chooser.click();
+    // The placeholder is the current value, and the list has all values.
+    await expect.poll(() => choice('Model').getAttribute('placeholder')).toBe('small');
+    expect(await offered('Model')).toEqual(['small', 'large']);
+    await choice('Model').fill('large');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Mode: Code' }).click();
+    expect(await offered('Mode')).toEqual(['code', 'plan']);
+    await choice('Mode').fill('plan');
+    await page.keyboard.press('Escape');
+    await options.click();
+    await choice('Web search').selectOption('on');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Agent and model: scripted large' }).waitFor();
+    await page.getByRole('button', { name: 'Mode: Plan' }).waitFor();
+    await page.getByRole('button', { name: 'Options for the next prompt: web: true' }).waitFor();
+    const sent = recordSentPrompts(page);
+    await sendPrompt(page, '/say Chosen.');
+    // The scripted agent announces what it is told to, and takes none of it.
+    await page.getByText('this agent has no model, mode or config options to choose').waitFor();
+    expect(sent).toMatchObject([{ model: 'large', mode: 'plan', config: { web: true } }]);
+    await promptField(page).fill('');
+    // A new conversation offers the same values, and none is chosen.
+    await page.goto(`${server.url}/new`);
+    await page.getByRole('button', { name: 'Model: Its default' }).click();
+    await expect.poll(() => offered('Model')).toEqual(['small', 'large']);
+    expect(await choice('Model').inputValue()).toBe('');
+  },
+);
 
 server.test('the session is warmed when the prompt gets the focus, and not before', async ({ open }) => {
   const conversation = await newConversation();
@@ -779,7 +782,7 @@ server.test(
     await expect.poll(async () => (await conversation.turns()).at(-1)?.state).toBe('failed');
     // "The last turn" is the last one that this page has loaded.
     await page.getByRole('article', { name: 'Turn 3', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     await menu.click();
     await page.getByRole('menuitem', { name: 'Go back before the last turn' }).click();
     await expect.poll(() => promptField(page).inputValue()).toBe('/fail agent_failed');
@@ -872,7 +875,7 @@ server.test(
       .evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height < 44).map((one) => one.outerHTML));
     expect(tooSmall).toEqual([]);
     await axe(page);
-    await page.getByRole('button', { name: 'Send' }).tap();
+    await page.getByRole('button', { name: 'Send', exact: true }).tap();
     await expect.poll(() => conversation.turns()).toHaveLength(2);
   },
   PHONE,

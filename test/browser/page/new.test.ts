@@ -143,7 +143,8 @@ server.test('without the scope admin there is no choice of directories, and the 
   expect((await (await conversationOf(page)).get()).cwd).toBeNull();
 });
 
-server.test('the agent and its model are chosen before the first turn', async ({ open }) => {
+server.test('the agent and its model are chosen before the first turn', async ({ open, allow }) => {
+  allow(/status of 422/);
   const values = ['small', 'large'].map((value) => ({ value, name: value === 'small' ? 'Small' : 'Large' }));
   const model = {
     id: 'model',
@@ -170,11 +171,19 @@ server.test('the agent and its model are chosen before the first turn', async ({
   await choice.fill('large');
   await page.keyboard.press('Escape');
   await agents.getByRole('button', { name: 'Model: Large' }).waitFor();
+  const sent: unknown[] = [];
+  page.on('request', (request) => request.url().endsWith('/turns') && sent.push(request.postDataJSON()));
   await field(page).fill('/say Chosen.');
   await field(page).press('Enter');
+  // The scripted agent announces what it is told to, and takes none of it.
+  await page.getByText('this agent has no model, mode or config options to choose').waitFor();
+  expect(sent).toMatchObject([{ model: 'large' }]);
+  await agents.getByRole('button', { name: 'Model: Large' }).click();
+  await choice.fill('');
+  await page.keyboard.press('Escape');
+  await field(page).press('Enter');
   const conversation = await conversationOf(page);
-  await expect.poll(() => conversation.turns()).toHaveLength(1);
-  expect((await conversation.turns())[0]).toMatchObject({ agent: 'slow', options: { model: 'large' } });
+  await expect.poll(async () => (await conversation.turns()).map(({ agent }) => agent)).toEqual(['slow']);
 });
 
 server.test(

@@ -1,12 +1,12 @@
 import { clsx } from 'clsx';
 import { SlidersHorizontal } from 'lucide-react';
-import { type KeyboardEvent, useEffect, useState } from 'react';
+import { type KeyboardEvent, useEffect, useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useAgents } from '../data/agents.ts';
-import { useAnnouncedBy } from '../data/conversation/announced-by.ts';
+import { readAgents, useAgents } from '../data/agents.ts';
+import { announcedBy } from '../data/conversation/announced.ts';
 import type { NextTurn } from '../data/drafts/choices.ts';
 import { editDraft, NEW, useDraft } from '../data/drafts/draft.ts';
-import { useMay } from '../data/session.ts';
+import { useClient, useMay } from '../data/session.ts';
 import { agentName } from '../ui/agent-name.ts';
 import { Button } from '../ui/button.tsx';
 import { composerField } from '../ui/focus.ts';
@@ -53,22 +53,20 @@ export function NewConversation() {
 
 function Beginning() {
   const [, go] = useLocation();
-  const { agents } = useAgents();
-  const { text, next } = useDraft(NEW);
+  const { text } = useDraft(NEW);
+  const { agents, ...choices } = useChoices();
+  const { agent, next } = choices;
   const [named, setNamed] = useState({ title: '', key: '' });
   const [isMore, setMore] = useState(false);
   const place = usePlace();
   const from = { ...named, cwd: place.cwd ?? '', worktree: place.worktree };
-  const agent = agents.find(({ isDefault }) => isDefault)?.name ?? null;
-  const [announced, readAnnounced] = useAnnouncedBy(next.agent ?? agent);
   const [taken, lookUp] = useTaken(named.key);
   const begin = useBegin(from, agent, lookUp);
-  const choices = { ...{ next, agent, announced, onOpen: readAnnounced }, onNext };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: read again for another agent only
-  useEffect(readAnnounced, [next.agent ?? agent]);
   useEffect(() => composerField()?.focus(), []);
   const onKey = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.nativeEvent.isComposing) return;
+    // React passes on the keys of popups that were opened here, too.
+    const isHere = event.target instanceof Node && event.currentTarget.contains(event.target);
+    if (!isHere || event.defaultPrevented || event.nativeEvent.isComposing) return;
     if (event.key === 'Escape') go('/');
     else if (!chooseByKey(event, place)) return;
     event.preventDefault();
@@ -121,6 +119,19 @@ function Errors() {
       {agentsError !== null && <ErrorNote error={agentsError} cli="throughline agents" />}
     </>
   );
+}
+
+/** Who answers and how, and what there is to choose from. `agent`: who answers if none is chosen. */
+function useChoices() {
+  const tl = useClient();
+  const { agents } = useAgents();
+  const { next } = useDraft(NEW);
+  const agent = agents.find(({ isDefault }) => isDefault)?.name ?? null;
+  const updates = agents.find(({ name }) => name === (next.agent ?? agent))?.announced;
+  const announced = useMemo(() => announcedBy(updates ?? []), [updates]);
+  // An agent may have announced its models since they were read.
+  useEffect(() => void readAgents(tl), [tl]);
+  return { agents, agent, next, announced, onNext };
 }
 
 const onNext = (next: NextTurn) => editDraft(NEW, { next });

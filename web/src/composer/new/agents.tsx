@@ -16,11 +16,10 @@ interface AgentChooserProps {
   readonly agent: string | null;
   readonly announced: Announced;
   onNext(next: NextTurn): void;
-  onOpen(): void;
 }
 
 /** Who answers, and with which model: known before the first turn where the agent has said which there are. */
-export function AgentChooser({ agents, next, agent, announced, onNext, onOpen }: AgentChooserProps) {
+export function AgentChooser({ agents, next, agent, announced, onNext }: AgentChooserProps) {
   const group = useId();
   const chosen = next.agent ?? agent;
   return (
@@ -62,7 +61,6 @@ export function AgentChooser({ agents, next, agent, announced, onNext, onOpen }:
                     <ChevronDown size={13} aria-hidden className="shrink-0" />
                   </>
                 }
-                onOpen={onOpen}
               >
                 <ModelField next={next} agent={agent} announced={announced} onNext={onNext} />
               </ChoicePopup>

@@ -1,8 +1,6 @@
-import type { ThroughlineClient } from 'throughline/client';
 import { expect, test } from 'vitest';
 import type { Update } from '../../../../src/core/turn/update.ts';
-import { afterUpdate, modelOption, modesOf, NOTHING_ANNOUNCED, otherOptions } from './announced.ts';
-import { readAnnouncedBy } from './announced-by.ts';
+import { afterUpdate, announcedBy, modelOption, modesOf, NOTHING_ANNOUNCED, otherOptions } from './announced.ts';
 
 const after = (...updates: object[]) => (updates as Update[]).reduce(afterUpdate, NOTHING_ANNOUNCED);
 
@@ -56,26 +54,14 @@ test('every other update changes nothing', () => {
   expect(after(update)).toBe(NOTHING_ANNOUNCED);
 });
 
-test('the options of an agent come from its newest conversation that has some, without their current values', async () => {
+test('what an agent announced elsewhere is offered without its current values', () => {
   const model = { id: 'model', name: 'Model', category: 'model', currentValue: 'b' };
   const options = ['a', 'b'].map((value) => ({ value, name: value }));
-  const update = { sessionUpdate: 'config_option_update', configOptions: [{ ...model, options }] };
-  const said: Record<string, object[]> = { quiet: [], told: [{ kind: 'turn.update', payload: { update } }], older: [] };
-  const [asked, read]: [unknown[], string[]] = [[], []];
-  const engine = {
-    list: async (page: object) => {
-      asked.push(page);
-      return Object.keys(said).map((id) => ({ id }));
-    },
-    events: async (id: string) => {
-      read.push(id);
-      return said[id] ?? [];
-    },
-  } as unknown as ThroughlineClient['engine'];
-  const announced = await readAnnouncedBy({ engine }, 'claude');
-  expect(asked).toEqual([{ agent: 'claude', limit: 5 }]);
-  expect(read).toEqual(['quiet', 'told']);
+  const announced = announcedBy([
+    { sessionUpdate: 'config_option_update', configOptions: [{ ...model, options }] },
+    { sessionUpdate: 'current_mode_update', currentModeId: 'plan', availableModes: [{ id: 'plan', name: 'Plan' }] },
+  ] as Update[]);
   expect(modelOption(announced)).toMatchObject({ current: null, values: [{ id: 'a' }, { id: 'b' }] });
-  said.told = [];
-  expect(await readAnnouncedBy({ engine }, 'claude')).toEqual(NOTHING_ANNOUNCED);
+  expect(modesOf(announced)).toEqual({ values: [{ id: 'plan', name: 'Plan' }], current: null });
+  expect(announcedBy([])).toEqual(NOTHING_ANNOUNCED);
 });

@@ -58,6 +58,15 @@ export function afterUpdate(before: Announced, update: Update): Announced {
   }
 }
 
+/**
+ * The models, modes and options of an agent, as the server knows them before the first turn. Their current values belong to the
+ * conversation that announced them, and not to a new one.
+ */
+export function announcedBy(updates: readonly Update[]): Announced {
+  const { options, modes } = updates.reduce(afterUpdate, NOTHING_ANNOUNCED);
+  return { ...NOTHING_ANNOUNCED, modes, options: options.map((option) => ({ ...option, current: null })) };
+}
+
 /** The option for the model; null: the agent has announced none. */
 export function modelOption({ options }: Pick<Announced, 'options'>): ConfigOption | null {
   return options.find(({ id }) => id === 'model') ?? options.find(({ category }) => category === 'model') ?? null;
