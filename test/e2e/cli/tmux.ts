@@ -48,7 +48,7 @@ export class Tmux {
     const script = join(this.#home.path, 'run-chat');
     writeFileSync(
       script,
-      `clear; stty -a > before; sh -c 'echo $$ > pid; exec "$@"' - ${words}; echo "left: $?"; stty -a > after\n`,
+      `export PATH='${this.#home.environment().PATH}'; clear; stty -a > before; sh -c 'echo $$ > pid; exec "$@"' - ${words}; echo "left: $?"; stty -a > after\n`,
     );
     await this.line('. ./run-chat');
     await this.until(/^›/m);

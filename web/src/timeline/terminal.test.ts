@@ -120,5 +120,6 @@ test.each([
 test('a million progress steps take no longer than a moment', () => {
   const began = performance.now();
   expect(text(`${'x'.repeat(80)}\r`.repeat(12_500)).at(-1)).toBe('x'.repeat(80));
-  expect(performance.now() - began).toBeLessThan(1_000);
+  // Far more than it takes, also on a busy machine; if every step copied what came before, it would take minutes.
+  expect(performance.now() - began).toBeLessThan(10_000);
 });
