@@ -104,7 +104,9 @@ test('files with an unpaired surrogate are refused by the command line, with its
       const { code, stderr } = await home.run(...args);
       expect({ args, code, stderr }).toEqual({ args, code: 2, stderr: expect.stringMatching(WITH_INDEX) });
     }
-    const { code, stderr } = await home.start(['send', 'odd', 'Hello', '--agent', 'a'], { env: { THROUGHLINE_CONFIG: settings } }).ended;
+    const { code, stderr } = await home.start(['send', 'odd', 'Hello', '--agent', 'a'], {
+      env: { THROUGHLINE_CONFIG: settings },
+    }).ended;
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: expect.stringMatching(/agents\.a\.env\.A.*U\+D83D at index 2/),
