@@ -258,6 +258,9 @@ server.test(
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(page.url()).toBe(before);
+    // The closed dialog has given the focus to the composer, where J would be text.
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('composer');
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
     await page.keyboard.press('j');
     await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('href'))).toMatch(/^\/c\//);
     await page.keyboard.press('Enter');

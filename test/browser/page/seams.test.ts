@@ -256,7 +256,10 @@ server.test('while a restore runs the line ends, and the restore can be stopped'
   expect((await linesOf(page)).at(-1)).toEqual(['Turn 2', 'none']);
   await restoring.getByRole('button', { name: 'Stop' }).click();
   await restoring.waitFor({ state: 'detached' });
-  await turn(page, 2).getByText('Cancelled').first().waitFor();
+  await turn(page, 2)
+    .getByText(/^Stopped by you/)
+    .first()
+    .waitFor();
 });
 
 server.test('the line and the strips stay visible in forced colours', async ({ open }) => {

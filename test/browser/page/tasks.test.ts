@@ -66,7 +66,7 @@ server.test('with read-only access there are no buttons to add, cancel or retry 
   const { tasks: added } = await tasks.add({ goal: '/hang', name: 'unfinished', agent: 'scripted' });
   await page.goto(`${server.url}/tasks/${added[0]?.id}`);
   await page.getByRole('heading', { name: 'unfinished' }).waitFor();
-  await page.getByRole('main').getByText('running', { exact: true }).waitFor();
+  await page.getByRole('main').getByText('working', { exact: true }).waitFor();
   expect(await page.getByRole('button', { name: 'Cancel the task' }).count()).toBe(0);
   await tasks.cancel(added[0]?.id ?? '');
   await page.goto(`${server.url}/tasks`);
